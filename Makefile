@@ -1,0 +1,62 @@
+# One command per task, the same here and in CI.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.ready
+PEERS := .venv-peers
+PEERS_STAMP := $(PEERS)/.ready
+PACKAGES := core plugins/telegram plugins/openai_runtime
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: setup peers run test check proof bench lock format clean
+
+setup: $(STAMP)
+
+$(STAMP): requirements/dev.txt $(PACKAGES:%=%/pyproject.toml)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation $(PACKAGES:%=-e %)
+	touch $@
+
+peers: $(PEERS_STAMP)
+
+# The test peers: programs that we did not write, in an environment that the product never sees.
+$(PEERS_STAMP): requirements/peers.txt tests/peers/package-lock.json
+	test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --require-hashes -r requirements/peers.txt
+	$(PEERS)/bin/python tests/peers/install_node_peers.py
+	touch $@
+
+run: setup
+	$(BIN)/dragoman chat
+
+test: setup peers
+	$(BIN)/python -m pytest -m "not proof"
+
+check: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+proof: setup peers
+	$(BIN)/python -m pytest -m proof --timeout 1200
+
+bench: setup
+	$(BIN)/python benchmarks/closed_loop.py --clients 32 --messages 40 --store sqlite
+	$(BIN)/python benchmarks/closed_loop.py --clients 32 --messages 40 --store memory
+
+format: setup
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+# Needs uv on the PATH. The files name no index: the installer's own configuration does.
+UV_LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
+lock:
+	$(UV_LOCK) $(PACKAGES:%=%/pyproject.toml) --group pyproject.toml:dev --no-emit-package dragoman \
+	  --no-emit-package dragoman-telegram --no-emit-package dragoman-openai -o requirements/dev.txt
+	$(UV_LOCK) --group pyproject.toml:peers -o requirements/peers.txt
+	$(UV_LOCK) --group pyproject.toml:build -o requirements/build.txt
+
+clean:
+	rm -rf $(VENV) $(PEERS)

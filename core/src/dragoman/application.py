@@ -1,0 +1,248 @@
+"""A deployment at work: opens the pieces, runs them under one task group, closes them in order."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+import anyio
+import attrs
+from anyio.abc import TaskGroup, TaskStatus
+
+from dragoman.assembly import Assembly, Opener
+from dragoman.clock import Clock, SystemClock
+from dragoman.flow.admission import Admission
+from dragoman.flow.door import Door
+from dragoman.flow.intake import Intake
+from dragoman.flow.routing import Router
+from dragoman.flow.sinks import SinkFan
+from dragoman.flow.supervise import supervise
+from dragoman.flow.turn import TurnRunner
+from dragoman.flow.turns import Turns
+from dragoman.logs import logger
+from dragoman.manifest.model import Manifest
+from dragoman.outbox.limits import Limits
+from dragoman.outbox.outbox import Exit, Outbox
+from dragoman.plugins.catalogue import Catalogue
+from dragoman.plugins.hooktable import HookTable
+from dragoman.protocols import Platform
+from dragoman.render.endings import INTERRUPTED_MARK, INTERRUPTED_NOTICE
+from dragoman.secret import Redactor
+from dragoman.store.operations import Recover, Recovered
+from dragoman.store.sqlite import SqliteStore, open_sqlite
+
+FLUSH_SECONDS: Final = 5.0
+"""How long a stop waits for replies that are being sent."""
+
+
+@attrs.define(eq=False)
+class Application:
+    """One gateway process over one manifest.
+
+    ``catalogue`` finds the plugins; ``redactor`` knows the secrets that the manifest revealed.
+    """
+
+    manifest: Manifest
+    catalogue: Catalogue
+    redactor: Redactor = attrs.field(factory=Redactor)
+    clock: Clock = attrs.field(factory=SystemClock)
+    _stop: anyio.Event = attrs.field(init=False, factory=anyio.Event)
+    _store: SqliteStore | None = attrs.field(init=False, default=None)
+    _opened: anyio.Event = attrs.field(init=False, factory=anyio.Event)
+    _platforms: dict[str, Platform] = attrs.field(init=False, factory=dict)
+
+    @property
+    def store(self) -> SqliteStore:
+        """The open store, while the application runs."""
+        if self._store is None:
+            msg = "the application is not running"
+            raise RuntimeError(msg)
+        return self._store
+
+    async def platform(self, id_: str) -> Platform:
+        """Return an open platform, as soon as it is open."""
+        await self._opened.wait()
+        return self._platforms[id_]
+
+    def stop(self) -> None:
+        """Ask for an orderly end: no more intake, running turns get their grace, then close."""
+        self._stop.set()
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Run until `stop`. ``task_status`` is told when everything is open and recovered."""
+        log = logger("gateway", self.redactor)
+        async with open_sqlite(self._path()) as store:
+            self._store = store
+            opener = Opener(self.manifest, self.catalogue, store, self.clock, self.redactor, log)
+            try:
+                async with opener.open_all() as assembly:
+                    self._platforms = assembly.platforms
+                    self._opened.set()
+                    await self._serve(store, assembly, log, task_status)
+            finally:
+                self._store = None
+
+    def _path(self) -> Path | None:
+        if self.manifest.store == ":memory:":
+            return None
+        return Path(self.manifest.store or self.manifest.data_dir / "dragoman.db")
+
+    async def _serve(
+        self,
+        store: SqliteStore,
+        assembly: Assembly,
+        log: logging.Logger,
+        task_status: TaskStatus[None],
+    ) -> None:
+        hooks = HookTable.compile(
+            assembly.in_order(self.manifest),
+            timeout=self.manifest.limits.hook_timeout,
+            clock=self.clock,
+            log=log,
+            admit_by=frozenset(self.manifest.access.admit_by),
+        )
+        owner = f"{os.getpid()}-{secrets.token_hex(8)}"
+        recovered = await self._recover(store, owner)
+        if recovered != Recovered():
+            log.warning(
+                "recovered: %d turns interrupted, %d parts uncertain, %d expired",
+                len(recovered.interrupted),
+                recovered.uncertain,
+                recovered.expired,
+            )
+        async with self._services(store, assembly, hooks, owner, log) as services:
+            await hooks.started()
+            async with anyio.create_task_group() as connections:
+                self._connect(connections, services, assembly, hooks, log)
+                task_status.started()
+                await self._stop.wait()
+                connections.cancel_scope.cancel()
+            await self._wind_down(services, log)
+            await hooks.stopping()
+
+    async def _recover(self, store: SqliteStore, owner: str) -> Recovered:
+        now = self.clock.now().timestamp()
+        return await store.apply(
+            Recover(
+                owner=owner,
+                everyone=True,  # the lock on the store says that no other owner is alive
+                boot=self.clock.boot(),
+                now=now,
+                oldest=now - self.manifest.limits.freshness,
+                mark=INTERRUPTED_MARK,
+                notice=INTERRUPTED_NOTICE,
+            )
+        )
+
+    @asynccontextmanager
+    async def _services(
+        self,
+        store: SqliteStore,
+        assembly: Assembly,
+        hooks: HookTable,
+        owner: str,
+        log: logging.Logger,
+    ) -> AsyncIterator[_Services]:
+        """Run what outlives the connections: outbox, sinks, turns and leases."""
+        limits = self.manifest.limits
+        async with anyio.create_task_group() as tasks:
+            exits = {
+                name: Exit(platform, Limits(self.clock))
+                for name, platform in assembly.platforms.items()
+            }
+            outbox = Outbox(store, self.clock, log, exits, tasks)
+            runner = TurnRunner(
+                store=store,
+                clock=self.clock,
+                log=log,
+                outbox=outbox,
+                hooks=hooks,
+                sinks=SinkFan(assembly.sinks, tasks, log),
+                runtimes=assembly.runtimes,
+                memories=assembly.memories,
+                profiles=self.manifest.profiles,
+                limits=limits,
+            )
+            async with anyio.create_task_group() as running:
+                turns = Turns(
+                    owner, store, self.clock, log, running, limits.concurrent_turns, runner.run
+                )
+                tasks.start_soon(turns.run)
+                tasks.start_soon(turns.renew)
+                await outbox.resume()
+                door = Door(
+                    store=store,
+                    clock=self.clock,
+                    log=log,
+                    admission=Admission(self.manifest.access, self._kinds(), hooks),
+                    router=Router.of(self.manifest),
+                    hooks=hooks,
+                    kinds=self._kinds(),
+                    runtimes=assembly.runtimes,
+                    limits=limits,
+                    turns=turns,
+                    outbox=outbox,
+                )
+                yield _Services(store, outbox, turns, running, door)
+            tasks.cancel_scope.cancel()
+
+    def _kinds(self) -> dict[str, str]:
+        return {
+            table.id: table.plugin.partition(":")[0]
+            for table in self.manifest.components
+            if table.kind == "platforms"
+        }
+
+    def _connect(
+        self,
+        tasks: TaskGroup,
+        services: _Services,
+        assembly: Assembly,
+        hooks: HookTable,
+        log: logging.Logger,
+    ) -> None:
+        """Run each platform and its intake; none of them waits for another."""
+
+        async def connect(name: str) -> None:
+            intake = Intake(name, services.store, self.clock, log, services.door.decide)
+            async with anyio.create_task_group() as own:
+                own.start_soon(intake.run)
+                await supervise(
+                    name,
+                    assembly.platforms[name],
+                    intake.deliver,
+                    clock=self.clock,
+                    log=log,
+                    observe=hooks.observe,
+                )
+
+        for name in assembly.platforms:
+            tasks.start_soon(connect, name)
+
+    async def _wind_down(self, services: _Services, log: logging.Logger) -> None:
+        """Let running turns finish within their grace, cut the rest, and send what is owed."""
+        services.turns.close()
+        with self.clock.move_on_after(self.manifest.limits.grace) as scope:
+            await services.turns.idle()
+        if scope.cancelled_caught:
+            log.warning("running turns are cut after %g s", self.manifest.limits.grace)
+            services.running.cancel_scope.cancel()
+            await services.turns.idle()
+        with self.clock.move_on_after(FLUSH_SECONDS):
+            await services.outbox.flush()
+
+
+@attrs.frozen
+class _Services:
+    """What the connections work with."""
+
+    store: SqliteStore
+    outbox: Outbox
+    turns: Turns
+    running: TaskGroup
+    door: Door

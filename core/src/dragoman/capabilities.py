@@ -1,0 +1,87 @@
+"""What a platform can do, as one frozen record, and the dialect it writes in."""
+
+from __future__ import annotations
+
+import enum
+from typing import Protocol
+
+import attrs
+
+
+class LengthUnit(enum.Enum):
+    """How a platform counts the length of a text."""
+
+    CODE_POINTS = "code points"
+    UTF16 = "UTF-16 units"
+    UTF8 = "UTF-8 bytes"
+
+    def measure(self, text: str) -> int:
+        """Return the length of ``text`` in this unit; a lone surrogate counts as one character."""
+        if self is LengthUnit.CODE_POINTS:
+            return len(text)
+        if self is LengthUnit.UTF16:
+            return len(text) + sum(1 for c in text if ord(c) > 0xFFFF)
+        return len(text.encode("utf-8", "replace"))
+
+
+class Transport(enum.Enum):
+    """What happens at the platform to an event that we did not confirm."""
+
+    ACK_GATED = "ack-gated"
+    """It is delivered again until acknowledged."""
+
+    AWAITED_CURSOR = "awaited cursor"
+    """It stays until our cursor passes it."""
+
+    NON_REPLAYING = "non-replaying"
+    """It is lost."""
+
+
+class Dialect(Protocol):
+    """Pure text rules of a platform. Implementations do no I/O and keep no state."""
+
+    def length(self, markdown: str) -> int:
+        """Return the length of ``markdown`` as the platform will count it, after conversion."""
+        ...
+
+    def plain(self, markdown: str) -> str:
+        """Return the text to send when the platform refuses the formatted form."""
+        ...
+
+
+@attrs.frozen
+class PlainDialect:
+    """The dialect of a platform that shows Markdown as it is written."""
+
+    unit: LengthUnit = LengthUnit.CODE_POINTS
+
+    def length(self, markdown: str) -> int:
+        """Return the length in `unit`."""
+        return self.unit.measure(markdown)
+
+    def plain(self, markdown: str) -> str:
+        """Return the text itself."""
+        return markdown
+
+
+@attrs.frozen(kw_only=True)
+class Capabilities:
+    """What a platform can do; core asks here and never names a platform.
+
+    Times are seconds. ``max_text`` counts in the unit of ``dialect``. ``edit_interval`` is the
+    shortest time between two visible changes of one chat (send or edit) while an answer streams;
+    ``group_edit_interval`` the same in groups. ``typing_interval`` is how often a typing notice
+    has to be repeated to stay visible. ``markdown`` says whether the platform renders Markdown:
+    where it does, constructs that are still open are closed in each preview.
+    """
+
+    max_text: int = attrs.field(validator=attrs.validators.ge(64))
+    transport: Transport
+    dialect: Dialect = attrs.field(factory=PlainDialect)
+    markdown: bool = True
+    edit: bool = False
+    typing: bool = False
+    idempotent_send: bool = False
+    edit_interval: float = 1.0
+    group_edit_interval: float = 3.0
+    typing_interval: float = 4.0

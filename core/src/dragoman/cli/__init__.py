@@ -1,0 +1,1 @@
+"""The command line of dragoman: one module per command."""

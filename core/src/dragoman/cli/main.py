@@ -1,0 +1,97 @@
+"""The ``dragoman`` program: finds its command, and loads nothing else."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import Final, Protocol, cast
+
+EXIT_CODES: Final = """\
+exit codes:
+  0   done
+  1   failed
+  2   the manifest, a plugin or the command line has problems; nothing was started
+  75  not now: another process holds the store
+  130 ended by Ctrl-C
+"""
+
+COMMANDS: Final = {
+    "init": "write a commented manifest",
+    "check": "find every problem of a manifest, without starting anything",
+    "run": "run the gateway",
+    "chat": "talk to an agent in this terminal; needs no account",
+    "plugins": "list installed plugins",
+    "schema": "print the manifest's JSON Schema, for editors",
+}
+"""Each is a module of this package with ``configure(parser)`` and ``run(args)``."""
+
+
+class CommandModule(Protocol):
+    """What a command's module offers."""
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """Add the command's arguments."""
+        ...
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Do it; return the exit code."""
+        ...
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; the entry point of the program."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    name = next((word for word in arguments if not word.startswith("-")), "")
+    parser = _parser(name)
+    args = parser.parse_args(arguments)
+    if not name:
+        parser.print_help()
+        return 0
+    try:
+        return _module(name).run(args)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has gone; there is nobody to tell.
+        sys.stderr.close()
+        return 1
+
+
+def _parser(wanted: str) -> argparse.ArgumentParser:
+    """Build the parser; only the wanted command's module is imported."""
+    parser = argparse.ArgumentParser(
+        prog="dragoman",
+        description="Chat platforms as the I/O layer of LLM agents.",
+        epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action=_Version)
+    commands = parser.add_subparsers(metavar="command", title="commands")
+    for name, text in COMMANDS.items():
+        command = commands.add_parser(name, help=text, description=text)
+        if name == wanted:
+            _module(name).configure(command)
+    return parser
+
+
+def _module(name: str) -> CommandModule:
+    return cast("CommandModule", importlib.import_module(f"dragoman.cli.{name}"))
+
+
+class _Version(argparse.Action):
+    """Prints the installed version; looked up only when asked for."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str) -> None:
+        super().__init__(option_strings, dest, nargs=0, help="print the version")
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib_metadata import version
+
+        print(f"dragoman {version('dragoman')}")
+        parser.exit()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,1 @@
+"""The way of an event: intake, admission, routing, turns, and back out."""

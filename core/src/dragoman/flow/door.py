@@ -1,0 +1,152 @@
+"""What becomes of one received event: let in and routed, or ended with a recorded reason."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Final
+
+import attrs
+
+from dragoman.clock import Clock
+from dragoman.flow.admission import Admission
+from dragoman.flow.routing import Routed, Router
+from dragoman.flow.turns import Turns
+from dragoman.hookspecs import ConversationView, Drop
+from dragoman.keys import conversation_key, new_id
+from dragoman.manifest.model import Limits
+from dragoman.messages import Inbound, Place
+from dragoman.outbox.outbox import Outbox
+from dragoman.plugins.hooktable import HookTable
+from dragoman.protocols import Runtime, TurnInput
+from dragoman.states import DeliveryState, EventState
+from dragoman.store.operations import Accept, Delivery, Settle, StoredEvent
+from dragoman.store.sqlite import SqliteStore
+
+EXPIRED_NOTICE: Final = (
+    "This message reached me too late to be answered as if it were new. Please send it again."
+)
+FULL_NOTICE: Final = (
+    "Too many messages are waiting here, so this one was not taken. Please send it again later."
+)
+
+
+@attrs.define(eq=False)
+class Door:
+    """The only way from receipt to a turn."""
+
+    _store: SqliteStore
+    _clock: Clock
+    _log: logging.Logger
+    _admission: Admission
+    _router: Router
+    _hooks: HookTable
+    _kinds: Mapping[str, str]
+    _runtimes: Mapping[str, Runtime]
+    _limits: Limits
+    _turns: Turns
+    _outbox: Outbox
+
+    async def decide(self, stored: StoredEvent) -> None:
+        """Settle an event, or put it into its session. Raises only what the store raises."""
+        event = stored.inbound
+        if event.sender.bot:
+            return await self._end(stored, EventState.IGNORED, "sent by a bot")
+        verdict = await self._admission.decide(event, "", ())
+        if not verdict.allowed:
+            return await self._refuse(stored, verdict.reason)
+        routed = await self._route(event)
+        if routed is None:
+            return await self._refuse(stored, "no route and no default profile")
+        if not event.addressed and routed.profile.trigger == "addressed":
+            return await self._end(stored, EventState.IGNORED, "not addressed", verdict.reason)
+        verdict = await self._admission.decide(event, routed.name, (routed.name,))
+        if not verdict.allowed:
+            return await self._refuse(stored, verdict.reason)
+        if self._age(event) > self._limits.freshness:
+            return await self._expire(stored, verdict.reason)
+        text = await self._inbound(event, routed)
+        if isinstance(text, Drop):
+            return await self._refuse(stored, text.reason)
+        return await self._admit(stored, text, routed, verdict.reason)
+
+    async def _route(self, event: Inbound) -> Routed | None:
+        routed = self._router.choose(event)
+        if routed is None:
+            return None
+        platform = event.address.platform
+        names = tuple(self._router.profiles)
+        view = ConversationView(platform, self._kinds[platform], routed.name, names)
+        chosen = await self._hooks.profile(event, view)
+        if chosen is None or chosen == routed.name:
+            return routed
+        return Routed(chosen, self._router.profiles[chosen], routed.route)
+
+    async def _inbound(self, event: Inbound, routed: Routed) -> str | Drop:
+        platform = event.address.platform
+        view = ConversationView(platform, self._kinds[platform], routed.name, (routed.name,))
+        changed = await self._hooks.inbound(event, view)
+        return changed if isinstance(changed, Drop) else changed.text
+
+    async def _admit(self, stored: StoredEvent, text: str, routed: Routed, rule: str) -> None:
+        event = stored.inbound
+        runtime = self._runtimes[routed.profile.runtime]
+        encoded = runtime.encode_input(TurnInput(stored.id, text, event.sender, event.sent_at))
+        full = self._notice(event, FULL_NOTICE)
+        accepted = await self._turns.accept(
+            Accept(
+                event_id=stored.id,
+                conversation=conversation_key(event.address, event.sender, routed.profile.scope),
+                profile=routed.name,
+                runtime=routed.profile.runtime,
+                rule=rule,
+                namespace=encoded.namespace if encoded else "",
+                item=encoded.item if encoded else "",
+                text=None if text == event.text else text,
+                queue_limit=self._limits.queued_per_session,
+                full_notice=full,
+                now=self._now(),
+            )
+        )
+        if accepted.full:
+            self._outbox.push([full])
+
+    async def _refuse(self, stored: StoredEvent, reason: str) -> None:
+        self._log.info(
+            "event %s of %s refused: %s", stored.id, stored.inbound.address.platform, reason
+        )
+        await self._end(stored, EventState.REFUSED, reason, reason)
+
+    async def _expire(self, stored: StoredEvent, rule: str) -> None:
+        notice = self._notice(stored.inbound, EXPIRED_NOTICE)
+        await self._store.apply(
+            Settle(
+                event_id=stored.id,
+                state=EventState.EXPIRED,
+                reason="older than freshness",
+                rule=rule,
+                notice=notice,
+            )
+        )
+        self._outbox.push([notice])
+
+    async def _end(
+        self, stored: StoredEvent, state: EventState, reason: str, rule: str = ""
+    ) -> None:
+        await self._store.apply(Settle(event_id=stored.id, state=state, reason=reason, rule=rule))
+
+    def _notice(self, event: Inbound, text: str) -> Delivery:
+        return Delivery(
+            id=new_id("msg"),
+            address=event.address,
+            text=text,
+            state=DeliveryState.PENDING,
+            reply_to="" if event.address.place is Place.DM else event.message_id,
+            ready_at=self._now(),
+        )
+
+    def _age(self, event: Inbound) -> float:
+        return (self._clock.now() - event.sent_at).total_seconds()
+
+    def _now(self) -> float:
+        return self._clock.now().timestamp()

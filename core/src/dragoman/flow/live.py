@@ -1,0 +1,298 @@
+"""An answer while it grows: shown in parts that are edited at the pace a platform bears.
+
+The reader of the model's stream only feeds the `Answer`; everything here looks at it when the time
+has come. What is shown by now is noted in the ledger, so that a restart can go on with it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable
+from typing import Final
+
+import anyio
+import anyio.to_thread
+import attrs
+
+from dragoman import errors
+from dragoman.clock import Clock
+from dragoman.keys import new_id
+from dragoman.messages import Address, Inbound, Outbound, Place, Receipt
+from dragoman.outbox.outbox import Exit, Outbox
+from dragoman.render.answer import Answer
+from dragoman.render.pacing import Pace
+from dragoman.render.split import split
+from dragoman.render.text import close_open_constructs
+from dragoman.states import DeliveryState
+from dragoman.store.operations import Delivery, OpenPart, Part, Shown, TurnGrant
+from dragoman.store.sqlite import SqliteStore
+
+PLACEHOLDER: Final = "…"
+"""Sent first where a platform has no idempotent send: should that call be in doubt, at worst a
+stray sign is left over, never a second answer."""
+
+SURPLUS: Final = "⁂"
+"""What a streamed part shows whose text has moved into the parts before it."""
+
+RESERVE: Final = 48
+"""Room that every part leaves for a mark that may have to be added to it."""
+
+FIRST_CHARS: Final = 80
+FIRST_DELAY: Final = 1.0
+BUSY_LANE: Final = 0.5
+"""Seconds between two looks at a lane that still owes older content."""
+CALL_SECONDS: Final = 10.0
+"""How long one preview may take; the final text has its own patience."""
+NOTED_SECONDS: Final = 2.0
+"""How old the ledger's word of what is shown may grow."""
+LARGE_TEXT: Final = 32 * 1024
+"""Characters from which on a text is split in a worker thread."""
+
+
+@attrs.define(eq=False)
+class ShownPart:
+    """A part that has a row, and what people see of it."""
+
+    delivery_id: str
+    native_id: str = ""
+    text: str = ""
+
+
+@attrs.define(eq=False)
+class Live:
+    """Shows one turn's answer while it grows, and settles its parts when it is whole."""
+
+    _grant: TurnGrant
+    _answer: Answer
+    _store: SqliteStore
+    _clock: Clock
+    _outbox: Outbox
+    _log: logging.Logger
+    _parts: list[ShownPart] = attrs.field(factory=list, init=False)
+    _pace: Pace = attrs.field(init=False)
+    _previewed: int = attrs.field(init=False, default=0)
+    """The version of the answer that is shown."""
+    _since: float | None = attrs.field(init=False, default=None)
+    """When there was text for the first time."""
+    _changed_at: float | None = attrs.field(init=False, default=None)
+    _not_before: float | None = attrs.field(init=False, default=None)
+    _noted_at: float = attrs.field(init=False, default=float("-inf"))
+    _plain: bool = attrs.field(init=False, default=False)
+    _closed: bool = attrs.field(init=False, default=False)
+    _bell: anyio.Event = attrs.field(init=False, factory=anyio.Event)
+    _editing: anyio.CancelScope | None = attrs.field(init=False, default=None)
+
+    def __attrs_post_init__(self) -> None:
+        self._parts.append(ShownPart(self._grant.delivery_id))
+        can = self._exit.platform.capabilities
+        self._pace = Pace(
+            can.edit_interval if self._address.place is Place.DM else can.group_edit_interval,
+            FIRST_CHARS,
+            FIRST_DELAY,
+        )
+
+    @property
+    def _event(self) -> Inbound:
+        return self._grant.inputs[0].inbound
+
+    @property
+    def _address(self) -> Address:
+        return self._event.address
+
+    @property
+    def _exit(self) -> Exit:
+        return self._outbox.exit(self._address)
+
+    def changed(self) -> None:
+        """Say that the answer has grown."""
+        if self._since is None and self._answer.size:
+            self._since = self._clock.boot()
+        self._bell.set()
+
+    def close(self) -> None:
+        """Say that the answer is whole: previews end, and an edit under way is cut short."""
+        self._closed = True
+        self._bell.set()
+        if self._editing:
+            self._editing.cancel()
+
+    async def run(self) -> None:
+        """Show previews until closed, or until the platform will take none."""
+        try:
+            while not self._closed:
+                self._bell = anyio.Event()
+                wait = self._due_in()
+                if wait > 0:
+                    await self._wait(wait)
+                elif not self._held_back():
+                    await self._show()
+        except (errors.PlatformError, errors.StoreError) as error:
+            self._log.warning("turn %s shows no previews: %s", self._grant.lease.turn_id, error)
+
+    async def settle(self, text: str) -> tuple[tuple[Part, ...], list[Delivery]]:
+        """Return the rows that the whole text needs, and what is still to be sent of them."""
+        texts = await self._split(text) if text else []
+        while len(self._parts) < len(texts):
+            self._parts.append(ShownPart(new_id("msg")))
+        idle = self._outbox.lane(self._address).idle
+        rows: list[Part] = []
+        owed: list[Delivery] = []
+        for number, shown in enumerate(self._parts):
+            wanted = texts[number] if number < len(texts) else SURPLUS if shown.native_id else ""
+            state = _state(shown, wanted, at_once=idle and not owed)
+            rows.append(
+                Part(delivery_id=shown.delivery_id, number=number, text=wanted, state=state)
+            )
+            if not state.final:
+                owed.append(self._delivery(shown, wanted, state))
+        return tuple(rows), owed
+
+    def _due_in(self) -> float:
+        """Return the seconds until the next preview; infinite while there is none to show."""
+        now = self._clock.boot()
+        if self._since is None or self._answer.version == self._previewed:
+            return float("inf")
+        due = self._pace.due(
+            now,
+            pending=self._answer.size,
+            since=self._since,
+            shown=bool(self._parts[0].native_id),
+            changed=self._changed_at,
+            not_before=self._not_before,
+        )
+        return float("inf") if due is None else due - now
+
+    async def _wait(self, seconds: float) -> None:
+        if seconds == float("inf"):
+            await self._bell.wait()
+            return
+        with self._clock.move_on_after(seconds):
+            await self._bell.wait()
+
+    def _held_back(self) -> bool:
+        """Whether a limit of the platform, or older content of the lane, comes first."""
+        method = "edit" if self._parts[-1].native_id else "send"
+        wait = self._exit.limits.wait(self._address, method)
+        if not wait and not self._outbox.lane(self._address).idle:
+            wait = BUSY_LANE
+        if wait:
+            self._not_before = self._clock.boot() + wait
+        return wait > 0
+
+    async def _show(self) -> None:
+        """Make the one call that brings the screen closest to the text, if any is needed."""
+        version, text = self._answer.version, self._answer.text
+        texts = await self._split(text) if text.strip() else []
+        for number, wanted in enumerate(texts):
+            if self._exit.platform.capabilities.markdown:
+                wanted = close_open_constructs(wanted)
+            if number == len(self._parts):
+                self._parts.append(await self._open(number))
+            shown = self._parts[number]
+            if shown.text != wanted:
+                await self._bring(shown, wanted)
+                return
+        self._previewed = version
+
+    async def _open(self, number: int) -> ShownPart:
+        part = ShownPart(new_id("msg"))
+        await self._store.apply(
+            OpenPart(
+                lease=self._grant.lease,
+                delivery_id=part.delivery_id,
+                number=number,
+                now=self._clock.now().timestamp(),
+            )
+        )
+        return part
+
+    async def _bring(self, shown: ShownPart, wanted: str) -> None:
+        """Send a part, or edit it; what cannot be shown now is tried again at the next pace."""
+        platform = self._exit.platform
+        fresh = not shown.native_id
+        if fresh and not platform.capabilities.idempotent_send:
+            wanted = PLACEHOLDER
+        text = platform.capabilities.dialect.plain(wanted) if self._plain else wanted
+        message = Outbound(
+            shown.delivery_id, text, self._reply_to(shown), plain=self._plain, final=False
+        )
+        call = (
+            platform.send(self._address, message)
+            if fresh
+            else platform.edit(self._address, shown.native_id, message)
+        )
+        receipt = await self._call(call, "send" if fresh else "edit")
+        self._changed_at = self._clock.boot()
+        if receipt:
+            shown.native_id, shown.text = receipt.native_id, wanted
+            await self._note(shown, at_once=fresh)
+
+    async def _call(self, call: Awaitable[Receipt], method: str) -> Receipt | None:
+        """Make a call in the lane; return ``None`` where it may be made again."""
+        try:
+            async with self._outbox.lane(self._address).calls:
+                with self._clock.move_on_after(CALL_SECONDS) as scope:
+                    self._editing = scope if method == "edit" else None
+                    return await call
+            raise errors.Unknown(f"no answer in {CALL_SECONDS:g} s")
+        except errors.RateLimited as error:
+            self._exit.limits.close(self._address, method, error.scope, error.retry_after)
+        except errors.NotSent:
+            pass
+        except errors.Unknown:
+            if method == "send" and not self._exit.platform.capabilities.idempotent_send:
+                raise
+        except errors.Refused:
+            if self._plain:
+                raise
+            self._plain = True
+        finally:
+            self._editing = None
+        return None
+
+    async def _note(self, shown: ShownPart, *, at_once: bool) -> None:
+        """Tell the ledger what is shown: a new message's id at once, its text now and then."""
+        now = self._clock.boot()
+        if at_once or now - self._noted_at >= NOTED_SECONDS:
+            self._noted_at = now
+            await self._store.apply(
+                Shown(
+                    lease=self._grant.lease,
+                    delivery_id=shown.delivery_id,
+                    native_id=shown.native_id,
+                    text="" if shown.text == PLACEHOLDER else shown.text,
+                )
+            )
+
+    async def _split(self, text: str) -> list[str]:
+        can = self._exit.platform.capabilities
+        limit = max(can.max_text - RESERVE, 64)
+        if len(text) < LARGE_TEXT:
+            return split(text, limit, can.dialect.length)
+        return await anyio.to_thread.run_sync(split, text, limit, can.dialect.length)
+
+    def _reply_to(self, shown: ShownPart) -> str:
+        first = shown is self._parts[0]
+        return self._event.message_id if first and self._address.place is not Place.DM else ""
+
+    def _delivery(self, shown: ShownPart, text: str, state: DeliveryState) -> Delivery:
+        return Delivery(
+            id=shown.delivery_id,
+            address=self._address,
+            text=text,
+            state=state,
+            native_id=shown.native_id,
+            reply_to=self._reply_to(shown),
+            turn_id=self._grant.lease.turn_id,
+        )
+
+
+def _state(shown: ShownPart, wanted: str, *, at_once: bool) -> DeliveryState:
+    """Return how a part leaves its turn."""
+    if not wanted:
+        return DeliveryState.ABANDONED
+    if shown.native_id and shown.text == wanted:
+        return DeliveryState.DELIVERED
+    # ``SENDING`` spares a commit: the call follows this transaction at once. An edit may be
+    # repeated at will, so it is never in doubt.
+    return DeliveryState.SENDING if at_once or shown.native_id else DeliveryState.PENDING

@@ -1,0 +1,74 @@
+"""Which profile an event belongs to: most specific route wins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from dragoman.manifest.model import Manifest, Profile, Route
+from dragoman.messages import Inbound
+
+
+@attrs.frozen
+class Routed:
+    """The profile that a route chose. ``route`` is ``None`` for the default profile."""
+
+    name: str
+    profile: Profile
+    route: Route | None
+
+
+def specificity(route: Route) -> tuple[bool, bool, bool, bool, bool]:
+    """Return what a route names, most telling first; the greater tuple wins."""
+    return (
+        route.user is not None,
+        route.thread is not None,
+        route.channel is not None,
+        route.workspace is not None,
+        route.platform is not None,
+    )
+
+
+@attrs.frozen
+class Router:
+    """The manifest's routes, ordered once."""
+
+    _routes: tuple[Route, ...]
+    _profiles: Mapping[str, Profile]
+    default: str | None
+    """The profile of what no route takes; ``None`` refuses it."""
+
+    @classmethod
+    def of(cls, manifest: Manifest) -> Router:
+        """Order the routes; the default is the profile of that name, or the only one."""
+        names = list(manifest.profiles)
+        default = "default" if "default" in names else names[0] if len(names) == 1 else None
+        ordered = sorted(manifest.routes, key=specificity, reverse=True)
+        return cls(tuple(ordered), manifest.profiles, default)
+
+    @property
+    def profiles(self) -> Mapping[str, Profile]:
+        """All profiles by name."""
+        return self._profiles
+
+    def choose(self, event: Inbound) -> Routed | None:
+        """Return the profile of an event, or ``None`` where no route and no default takes it."""
+        for route in self._routes:
+            if _matches(route, event):
+                return Routed(route.profile, self._profiles[route.profile], route)
+        if self.default is None:
+            return None
+        return Routed(self.default, self._profiles[self.default], None)
+
+
+def _matches(route: Route, event: Inbound) -> bool:
+    address = event.address
+    wanted = (
+        (route.platform, address.platform),
+        (route.workspace, address.workspace),
+        (route.channel, address.channel),
+        (route.thread, address.thread),
+        (route.user, event.sender.id),
+    )
+    return all(want is None or want == found for want, found in wanted)

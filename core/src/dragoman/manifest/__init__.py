@@ -1,0 +1,1 @@
+"""The manifest: read, checked and explained before anything starts."""

@@ -1,0 +1,149 @@
+"""The manifest as values: what the tables that core owns may say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import attrs
+from attrs.validators import ge, gt, optional
+
+from dragoman.keys import ScopeRule
+
+
+def _help(text: str) -> dict[str, str]:
+    return {"help": text}
+
+
+@attrs.frozen(kw_only=True)
+class Profile:
+    """Persona, runtime and rules of the conversations that are routed to it."""
+
+    runtime: str = attrs.field(metadata=_help("id of a [runtimes.…] table"))
+    memory: str | None = attrs.field(
+        default=None, metadata=_help("id of a [memories.…] table; none by default")
+    )
+    scope: ScopeRule = attrs.field(
+        factory=ScopeRule, metadata=_help("what shares a session: channel, thread or user")
+    )
+    busy: Literal["queue"] = attrs.field(
+        default="queue",
+        metadata=_help("what happens to a message that arrives during a turn"),
+    )
+    trigger: Literal["addressed", "all"] = attrs.field(
+        default="addressed",
+        metadata=_help("which group messages are answered: those that address the bot, or all"),
+    )
+
+
+@attrs.frozen(kw_only=True)
+class Route:
+    """Sends what matches to a profile. What is not named matches everything."""
+
+    profile: str = attrs.field(metadata=_help("id of a [profiles.…] table"))
+    platform: str | None = attrs.field(default=None, metadata=_help("id of a [platforms.…] table"))
+    workspace: str | None = attrs.field(default=None, metadata=_help("workspace or guild id"))
+    channel: str | None = attrs.field(default=None, metadata=_help("channel or chat id"))
+    thread: str | None = attrs.field(default=None, metadata=_help("thread or topic id"))
+    user: str | None = attrs.field(default=None, metadata=_help("the sender's immutable id"))
+
+
+@attrs.frozen(kw_only=True)
+class Access:
+    """Who may talk to the agents. Empty lists mean nobody."""
+
+    owners: tuple[str, ...] = attrs.field(
+        default=(), metadata=_help("people who may everything, as kind:id")
+    )
+    users: tuple[str, ...] = attrs.field(
+        default=(), metadata=_help("people who may talk to the agents, as kind:id")
+    )
+    channels: tuple[str, ...] = attrs.field(
+        default=(), metadata=_help("channels in which everybody may, as kind:id")
+    )
+    admit_by: tuple[str, ...] = attrs.field(
+        default=(), metadata=_help("components whose word alone lets people in")
+    )
+
+
+@attrs.frozen(kw_only=True)
+class Limits:
+    """Bounds of one gateway process. Times are seconds."""
+
+    concurrent_turns: int = attrs.field(
+        default=200, validator=gt(0), metadata=_help("turns that run at once")
+    )
+    queued_per_session: int = attrs.field(
+        default=50, validator=gt(0), metadata=_help("messages that wait for one session")
+    )
+    turn_timeout: float = attrs.field(
+        default=900.0, validator=gt(0), metadata=_help("longest time of one turn, seconds")
+    )
+    answer_size: int = attrs.field(
+        default=1 << 20, validator=gt(0), metadata=_help("longest answer of a turn, bytes")
+    )
+    hook_timeout: float = attrs.field(
+        default=10.0, validator=gt(0), metadata=_help("longest time of one hook call, seconds")
+    )
+    grace: float = attrs.field(
+        default=20.0, validator=ge(0), metadata=_help("time that running turns get at a stop")
+    )
+    freshness: float = attrs.field(
+        default=86_400.0,
+        validator=gt(0),
+        metadata=_help("messages older than this are not answered as if new, seconds"),
+    )
+
+
+@attrs.frozen(kw_only=True)
+class Network:
+    """How every transport reaches the outside."""
+
+    proxy: str | None = attrs.field(default=None, metadata=_help("proxy URL; else the environment"))
+    ca_file: Path | None = attrs.field(
+        default=None, metadata=_help("PEM file of further trusted authorities")
+    )
+    connect_timeout: float = attrs.field(
+        default=10.0, validator=gt(0), metadata=_help("seconds until a connection must stand")
+    )
+
+
+@attrs.frozen(kw_only=True)
+class ComponentTable:
+    """One ``[platforms.<id>]`` table (or runtimes, memories, sinks, extensions).
+
+    ``plugin`` is ``plugin`` or ``plugin:component``; ``config`` is an instance of the component's
+    own configuration class, or the raw table when the plugin is not usable.
+    """
+
+    kind: Literal["platforms", "runtimes", "memories", "sinks", "extensions"]
+    id: str
+    plugin: str
+    config: Any = attrs.field(repr=False)
+    optional: bool = False
+
+    @property
+    def name(self) -> str:
+        """The table's place in the manifest, as in ``platforms.telegram``."""
+        return f"{self.kind}.{self.id}"
+
+
+@attrs.frozen(kw_only=True)
+class Manifest:
+    """A deployment: the pieces, and who talks to which."""
+
+    data_dir: Path = attrs.field(
+        default=Path(".dragoman"), metadata=_help("where the store and all files are kept")
+    )
+    store: Path | Literal[":memory:"] | None = attrs.field(
+        default=None,
+        validator=optional(attrs.validators.instance_of((Path, str))),
+        metadata=_help('the store\'s file, or ":memory:"; data_dir/dragoman.db by default'),
+    )
+    components: tuple[ComponentTable, ...] = ()
+    profiles: Mapping[str, Profile] = attrs.field(factory=dict)
+    routes: tuple[Route, ...] = ()
+    access: Access = attrs.field(factory=Access)
+    limits: Limits = attrs.field(factory=Limits)
+    network: Network = attrs.field(factory=Network)

@@ -1,0 +1,110 @@
+"""The values that cross the border between core and a platform."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import TypeAlias
+
+import attrs
+
+
+class Place(enum.Enum):
+    """What kind of chat an address names."""
+
+    DM = "dm"
+    GROUP = "group"
+    CHANNEL = "channel"
+    """A broadcast channel: posts have no personal author."""
+
+
+@attrs.frozen
+class Address:
+    """Where on a platform something is said. Every call of an adapter takes its target from one.
+
+    ``platform`` is the instance id of the manifest. ``thread`` is empty outside threads, and
+    ``workspace`` is empty on platforms that have none.
+    """
+
+    platform: str
+    channel: str
+    thread: str = ""
+    workspace: str = ""
+    place: Place = Place.DM
+
+    @property
+    def lane(self) -> Lane:
+        """The unit inside which people see an order."""
+        return (self.platform, self.workspace, self.channel, self.thread)
+
+
+Lane: TypeAlias = tuple[str, str, str, str]
+
+
+@attrs.frozen
+class Sender:
+    """Who said it. ``id`` is the platform's immutable id; ``name`` is a label, never identity."""
+
+    id: str
+    name: str = ""
+    bot: bool = False
+
+
+@attrs.frozen
+class Inbound:
+    """One thing that a platform told us.
+
+    ``native_id`` is the platform's own id of the *event*: unique per instance, the same on every
+    redelivery. ``message_id`` is the id of the message that it is about, as replies and edits name
+    it. ``addressed`` says whether a message in a group speaks to the bot (mention by entity, reply
+    to the bot, command); it is true in direct messages. ``sent_at`` is the platform's time, with
+    a time zone; it dates the message and is never used for order or leases.
+    """
+
+    native_id: str
+    address: Address
+    sender: Sender
+    text: str
+    sent_at: datetime = attrs.field()
+    message_id: str = ""
+    addressed: bool = True
+
+    @sent_at.validator
+    def _has_zone(self, _: object, value: datetime) -> None:
+        if value.tzinfo is None:
+            msg = "sent_at needs a time zone"
+            raise ValueError(msg)
+
+
+@attrs.frozen
+class Outbound:
+    """One message part to show. ``text`` is Markdown, already within the platform's limit.
+
+    ``delivery_id`` is the ledger row's id, the same on every attempt: platforms with idempotent
+    sends derive their key from it. ``plain`` asks for ``text`` as it is, without any conversion.
+    ``final`` is false while an answer streams: the part will be edited again.
+    """
+
+    delivery_id: str
+    text: str = attrs.field(repr=False)
+    reply_to: str = ""
+    plain: bool = False
+    final: bool = True
+
+
+@attrs.frozen
+class Receipt:
+    """What a platform said of a message that it shows.
+
+    ``native_id`` names the message in later edits. ``shown`` is the text that the platform
+    returned, in the platform's normal form, or ``None`` where it returns none.
+    """
+
+    native_id: str
+    shown: str | None = attrs.field(default=None, repr=False)
+
+
+Deliver: TypeAlias = Callable[[Inbound], Awaitable[None]]
+"""Given to `Platform.run`: returns when the event is durable, so that the platform may be told
+"received". It never runs a turn and never waits for one."""

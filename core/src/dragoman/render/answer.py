@@ -1,0 +1,167 @@
+"""The answer of one turn, as it stands: a state machine over run events."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+import attrs
+
+from dragoman.render.graphemes import last_boundary
+from dragoman.render.text import sanitise
+from dragoman.runevents import (
+    Cancelled,
+    Failed,
+    Finished,
+    Paused,
+    RunEnd,
+    RunEvent,
+    TextBlock,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    Usage,
+)
+
+_SEPARATOR: Final = "\n\n"
+_LEADING: Final = re.compile(r"(?:[ \t]*\n)*(?: {1,3}(?=[^\s\-*+\d>|]))?")
+"""Blank lines, and blanks that models put before a first word; a list's indentation means more."""
+
+
+@attrs.define(eq=False)
+class _Block:
+    """The text of one block. ``half`` is the first half of a pair whose second has yet to come."""
+
+    chunks: list[str] = attrs.field(factory=list, repr=False)
+    size: int = 0
+    half: str = attrs.field(default="", repr=False)
+
+    def text(self) -> str:
+        if len(self.chunks) > 1:
+            self.chunks = ["".join(self.chunks)]
+        return self.chunks[0] if self.chunks else ""
+
+    def shown(self) -> str:
+        text = self.text().rstrip()
+        leading = _LEADING.match(text)
+        return text if leading is None else text[leading.end() :]
+
+
+@attrs.define(eq=False)
+class Answer:
+    """What a turn has produced so far. `feed` it every event of the turn, in order.
+
+    The text never takes more than ``limit_bytes`` in UTF-8. What goes beyond is not kept and sets
+    ``overflow``; later deltas are not kept either.
+    """
+
+    limit_bytes: int
+    version: int = attrs.field(default=0, init=False)
+    """Grows with each change that can be seen: of the text (white space at its end is not seen),
+    of the running tools, by the end."""
+
+    overflow: bool = attrs.field(default=False, init=False)
+    end: RunEnd | None = attrs.field(default=None, init=False)
+    usage: Usage = attrs.field(factory=Usage, init=False)
+    """The latest that the runtime said; each count is of the whole turn."""
+
+    _tools: dict[str, str] = attrs.field(factory=dict, init=False)
+    _blocks: dict[str, _Block] = attrs.field(factory=dict, init=False)
+    _size: int = attrs.field(default=0, init=False)
+    _text: str | None = attrs.field(default="", init=False, repr=False)
+
+    @property
+    def tools(self) -> Mapping[str, str]:
+        """The tools that run now, by call id, in the order in which they were started."""
+        return MappingProxyType(self._tools)
+
+    @property
+    def size(self) -> int:
+        """Bytes of text so far."""
+        return self._size
+
+    @property
+    def text(self) -> str:
+        """The whole text: blocks in order of first appearance, a blank line between two."""
+        if self._text is None:
+            shown = (block.shown() for block in self._blocks.values())
+            self._text = _SEPARATOR.join(text for text in shown if text)
+        return self._text
+
+    def feed(self, event: RunEvent) -> None:
+        """Take the next event; raises `ValueError` for one that comes after the end."""
+        if self.end is not None:
+            msg = f"event after the end: {type(event).__name__}"
+            raise ValueError(msg)
+        match event:
+            case TextDelta(block, text):
+                self._append(block, text)
+            case TextBlock(block, text):
+                self._replace(block, text)
+            case ToolStarted(call_id, tool):
+                self._tools[call_id] = tool
+                self.version += 1
+            case ToolFinished(call_id):
+                if self._tools.pop(call_id, None) is not None:
+                    self.version += 1
+            case Usage():
+                self.usage = event
+            case Finished() | Paused() | Failed() | Cancelled():
+                self._finish(event)
+            case _:
+                pass  # not part of the answer
+
+    def _append(self, name: str, text: str) -> None:
+        if self.overflow or not text:
+            return
+        block = self._block(name)
+        text = block.half + text
+        block.half = text[-1] if "\ud800" <= text[-1] <= "\udbff" else ""
+        self._keep(block, sanitise(text[: len(text) - len(block.half)]))
+
+    def _replace(self, name: str, text: str) -> None:
+        if not text and name not in self._blocks:
+            return
+        block = self._block(name)
+        before, version = block.shown(), self.version
+        self._size -= block.size
+        block.chunks, block.size, block.half = [], 0, ""
+        self._text = None
+        self._keep(block, sanitise(text))
+        self.version = version + (block.shown() != before)
+
+    def _finish(self, end: RunEnd) -> None:
+        for block in self._blocks.values():
+            if block.half:
+                self._keep(block, sanitise(block.half))
+                block.half = ""
+        self._tools.clear()
+        self.end = end
+        self.version += 1
+
+    def _block(self, name: str) -> _Block:
+        block = self._blocks.get(name)
+        if block is None:
+            block = self._blocks[name] = _Block()
+            self._size += len(_SEPARATOR) if len(self._blocks) > 1 else 0
+        return block
+
+    def _keep(self, block: _Block, text: str) -> None:
+        """Add ``text``, as far as there is room for it."""
+        encoded = text.encode()
+        room = max(self.limit_bytes - self._size, 0)
+        if len(encoded) > room:
+            self.overflow = True
+            kept = len(encoded[:room].decode("utf-8", "ignore"))
+            text = text[: last_boundary(text, 0, kept)] if kept else ""
+            encoded = text.encode()
+        if not text:
+            return
+        block.chunks.append(text)
+        block.size += len(encoded)
+        self._size += len(encoded)
+        self._text = None
+        if not text.isspace():
+            self.version += 1

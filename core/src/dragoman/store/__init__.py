@@ -1,0 +1,1 @@
+"""The system of record: what has been received, run, said and shown."""

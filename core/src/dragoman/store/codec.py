@@ -1,0 +1,74 @@
+"""Values of the contract as the columns that hold them, and back."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Any
+
+from dragoman.messages import Address, Inbound, Lane, Place, Sender
+
+
+def dump(value: Any) -> str:
+    """Return compact JSON, all ASCII."""
+    return json.dumps(value, separators=(",", ":"))
+
+
+def lane_column(lane: Lane) -> str:
+    """Return the column text of a lane: injective, and never parsed."""
+    return dump(lane)
+
+
+def address_to_json(address: Address) -> dict[str, str]:
+    """Return an address as JSON data."""
+    return {
+        "platform": address.platform,
+        "workspace": address.workspace,
+        "channel": address.channel,
+        "thread": address.thread,
+        "place": address.place.value,
+    }
+
+
+def address_from_json(data: dict[str, str]) -> Address:
+    """Return the address that `address_to_json` wrote."""
+    return Address(
+        platform=data["platform"],
+        channel=data["channel"],
+        thread=data["thread"],
+        workspace=data["workspace"],
+        place=Place(data["place"]),
+    )
+
+
+def event_to_json(event: Inbound) -> str:
+    """Return an event as the text of its column."""
+    return dump(
+        {
+            "native_id": event.native_id,
+            "address": address_to_json(event.address),
+            "sender": {
+                "id": event.sender.id,
+                "name": event.sender.name,
+                "bot": event.sender.bot,
+            },
+            "text": event.text,
+            "sent_at": event.sent_at.isoformat(),
+            "message_id": event.message_id,
+            "addressed": event.addressed,
+        }
+    )
+
+
+def event_from_json(text: str) -> Inbound:
+    """Return the event that `event_to_json` wrote."""
+    data = json.loads(text)
+    return Inbound(
+        native_id=data["native_id"],
+        address=address_from_json(data["address"]),
+        sender=Sender(**data["sender"]),
+        text=data["text"],
+        sent_at=datetime.fromisoformat(data["sent_at"]),
+        message_id=data["message_id"],
+        addressed=data["addressed"],
+    )

@@ -1,0 +1,130 @@
+"""Statements for the delivery ledger."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from dragoman.states import DeliveryState
+from dragoman.store.codec import address_from_json, address_to_json, dump, lane_column
+from dragoman.store.operations import BeginSend, Delivery, EndSend, OpenPart, Post, Shown
+from dragoman.store.transaction import Answer, Row, Transaction
+
+COLUMNS = "id, address, text, state, native_id, reply_to, attempts, ready_at, turn_id"
+
+
+def delivery_from_row(row: Row) -> Delivery:
+    """Return a delivery from `COLUMNS`."""
+    return Delivery(
+        id=row[0],
+        address=address_from_json(json.loads(row[1])),
+        text=row[2] or "",
+        state=DeliveryState(row[3]),
+        native_id=row[4],
+        reply_to=row[5],
+        attempts=row[6],
+        ready_at=row[7] or 0.0,
+        turn_id=row[8] or "",
+    )
+
+
+async def insert_notices(tx: Transaction, notices: Sequence[Delivery]) -> None:
+    """Owe messages that belong to no turn; a repeated id changes nothing."""
+    if not notices:
+        return
+    await tx.set(
+        """
+        INSERT INTO deliveries
+            (id, part, lane, address, reply_to, state, text, created_at, ready_at)
+        SELECT value ->> 0, 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5,
+            value ->> 6, value ->> 6
+        FROM json_each(?) WHERE true ORDER BY key ON CONFLICT (id) DO NOTHING
+        """,
+        [
+            (
+                notice.id,
+                lane_column(notice.address.lane),
+                dump(address_to_json(notice.address)),
+                notice.reply_to,
+                notice.state.value,
+                notice.text,
+                notice.ready_at,
+            )
+            for notice in notices
+        ],
+    )
+
+
+async def post(tx: Transaction, batch: Sequence[Post]) -> list[Answer]:
+    """Owe messages."""
+    await insert_notices(tx, [op.delivery for op in batch])
+    return [None for _ in batch]
+
+
+async def open_part(tx: Transaction, batch: Sequence[OpenPart]) -> list[Answer]:
+    """Add rows for further parts, addressed as the turn's first one."""
+    stale = await tx.stale(op.lease for op in batch)
+    await tx.set(
+        """
+        INSERT INTO deliveries (id, turn_id, part, lane, address, state, created_at)
+        SELECT value ->> 0, value ->> 1, value ->> 2, first.lane, first.address, 'sending',
+            value ->> 3
+        FROM json_each(?) JOIN deliveries AS first ON first.number =
+            (SELECT min(d.number) FROM deliveries AS d WHERE d.turn_id = value ->> 1)
+        WHERE true ON CONFLICT (id) DO NOTHING
+        """,
+        [
+            (op.delivery_id, op.lease.turn_id, op.number, op.now)
+            for op in batch
+            if op.lease not in stale
+        ],
+    )
+    return [stale.get(op.lease) for op in batch]
+
+
+async def shown(tx: Transaction, batch: Sequence[Shown]) -> list[Answer]:
+    """Note what streamed parts show."""
+    stale = await tx.stale(op.lease for op in batch)
+    await tx.set(
+        """
+        UPDATE deliveries SET native_id = j.value ->> 1, shown = j.value ->> 2
+        FROM json_each(?) AS j
+        WHERE deliveries.id = j.value ->> 0 AND deliveries.state = 'sending'
+        """,
+        [(op.delivery_id, op.native_id, op.text) for op in batch if op.lease not in stale],
+    )
+    return [stale.get(op.lease) for op in batch]
+
+
+async def begin_send(tx: Transaction, batch: Sequence[BeginSend]) -> list[Answer]:
+    """Move owed parts to ``sending``."""
+    begun = {
+        row[0]
+        for row in await tx.set(
+            """
+            UPDATE deliveries SET state = 'sending', attempts = j.value ->> 1
+            FROM json_each(?) AS j
+            WHERE deliveries.id = j.value ->> 0 AND deliveries.attempts <= j.value ->> 1
+              AND deliveries.state IN ('pending', 'sending', 'uncertain')
+            RETURNING deliveries.id
+            """,
+            [(op.delivery_id, op.attempt) for op in batch],
+        )
+    }
+    return [op.delivery_id in begun for op in batch]
+
+
+async def end_send(tx: Transaction, batch: Sequence[EndSend]) -> list[Answer]:
+    """Record what came of sends; a part that has ended stays as it is."""
+    await tx.set(
+        """
+        UPDATE deliveries SET state = j.value ->> 1,
+            native_id = CASE j.value ->> 2 WHEN '' THEN native_id ELSE j.value ->> 2 END,
+            shown = coalesce(j.value ->> 3, shown), error = j.value ->> 4
+        FROM json_each(?) AS j
+        WHERE deliveries.id = j.value ->> 0
+          AND deliveries.state IN ('pending', 'sending', 'uncertain')
+        """,
+        [(op.delivery_id, op.state.value, op.native_id, op.shown, op.error) for op in batch],
+    )
+    return [None for _ in batch]

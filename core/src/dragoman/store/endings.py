@@ -1,0 +1,214 @@
+"""Statements that end turns: by their own word, or because their owner is dead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dragoman.errors import StaleLease
+from dragoman.states import DeliveryState, EventState
+from dragoman.store.codec import dump
+from dragoman.store.operations import Ended, Finish, Recover, Recovered, TurnGrant
+from dragoman.store.transaction import Answer, Row, Transaction
+from dragoman.store.turns import Claim, granted_before, take_over
+
+
+async def finish(tx: Transaction, batch: Sequence[Finish]) -> list[Answer]:
+    """End turns, settle their inputs, owe their replies, and hand sessions on."""
+    ended = {
+        row[0]
+        for row in await tx.set(
+            """
+            UPDATE agent_runs SET state = j.value ->> 2, failure = j.value ->> 3,
+                detail = j.value ->> 4, ended_at = j.value ->> 5, requests = j.value ->> 6,
+                input_tokens = j.value ->> 7, output_tokens = j.value ->> 8
+            FROM json_each(?) AS j
+            WHERE agent_runs.id = j.value ->> 0 AND agent_runs.fence = j.value ->> 1
+              AND agent_runs.state = 'running'
+            RETURNING agent_runs.id
+            """,
+            [_run_row(op) for op in batch],
+        )
+    }
+    live = [op for op in batch if op.lease.turn_id in ended]
+    grants: dict[str, TurnGrant] = {}
+    if live:
+        await _settle_inputs(tx, live)
+        await _owe_parts(tx, live)
+        grants = await take_over(
+            tx, [Claim(op.lease.session_id, op.adoption) for op in live if op.adoption]
+        )
+    repeated = [op for op in batch if op.lease.turn_id not in ended]
+    same = await _ended_before(tx, repeated)
+    grants |= await granted_before(
+        tx, [op.adoption for op in repeated if op.adoption and op.lease.turn_id in same]
+    )
+    return [
+        Ended(next=grants.get(op.adoption.turn_id) if op.adoption else None)
+        if op.lease.turn_id in ended or op.lease.turn_id in same
+        else StaleLease(op.lease.turn_id, op.lease.fence)
+        for op in batch
+    ]
+
+
+def _run_row(op: Finish) -> tuple[object, ...]:
+    return (
+        op.lease.turn_id,
+        op.lease.fence,
+        op.state.value,
+        op.failure.value if op.failure else None,
+        op.detail,
+        op.now,
+        op.usage.requests,
+        op.usage.input_tokens,
+        op.usage.output_tokens,
+    )
+
+
+async def _ended_before(tx: Transaction, batch: Sequence[Finish]) -> set[str]:
+    """Return the turns that ended just as asked: the operation is being repeated."""
+    if not batch:
+        return set()
+    rows = await tx.set(
+        """
+        SELECT r.id FROM json_each(?) JOIN agent_runs AS r ON r.id = value ->> 0
+            AND r.fence = value ->> 1 AND r.state = value ->> 2 AND r.ended_at = value ->> 3
+        """,
+        [(op.lease.turn_id, op.lease.fence, op.state.value, op.now) for op in batch],
+    )
+    return {row[0] for row in rows}
+
+
+async def _settle_inputs(tx: Transaction, batch: Sequence[Finish]) -> None:
+    await tx.set(
+        """
+        UPDATE inbound_events SET state = 'answered', item = NULL
+        WHERE turn_id IN (SELECT value ->> 0 FROM json_each(?)) AND state = 'adopted'
+        """,
+        [(op.lease.turn_id,) for op in batch],
+    )
+
+
+async def _owe_parts(tx: Transaction, batch: Sequence[Finish]) -> None:
+    """Write the parts of the replies; rows that were opened for nothing end as abandoned."""
+    parts = [(op, part) for op in batch for part in op.parts]
+    await tx.set(
+        """
+        INSERT INTO deliveries
+            (id, turn_id, part, lane, address, state, text, created_at, ready_at)
+        SELECT value ->> 0, value ->> 1, value ->> 2, first.lane, first.address, value ->> 3,
+            value ->> 4, value ->> 5, value ->> 5
+        FROM json_each(?) JOIN deliveries AS first ON first.number =
+            (SELECT min(d.number) FROM deliveries AS d WHERE d.turn_id = value ->> 1)
+        WHERE true ORDER BY key
+        ON CONFLICT (id) DO UPDATE SET part = excluded.part, state = excluded.state,
+            text = excluded.text, ready_at = excluded.ready_at
+        WHERE deliveries.state IN ('pending', 'sending')
+        """,
+        [
+            (
+                part.delivery_id,
+                op.lease.turn_id,
+                part.number,
+                part.state.value,
+                part.text,
+                op.now,
+            )
+            for op, part in parts
+        ],
+    )
+    without = [op.lease.turn_id for op in batch if not op.parts]
+    extra = [op.lease.turn_id for op in batch if len(op.parts) > 1]
+    if without or extra:
+        await tx.set(
+            """
+            UPDATE deliveries SET state = 'abandoned'
+            WHERE turn_id IN (SELECT value ->> 0 FROM json_each(?))
+              AND ready_at IS NULL AND state IN ('pending', 'sending')
+            """,
+            [(turn_id,) for turn_id in {*without, *extra}],
+        )
+
+
+async def recover(tx: Transaction, batch: Sequence[Recover]) -> list[Answer]:
+    """Settle what dead owners left. One operation at a time: it is rare and reads a lot."""
+    return [await _recover(tx, op) for op in batch]
+
+
+async def _recover(tx: Transaction, op: Recover) -> Recovered:
+    turns = await tx.rows(
+        """
+        UPDATE agent_runs SET state = 'interrupted', ended_at = ?1
+        WHERE state = 'running' AND owner <> ?2 AND (?3 OR lease_until < ?4)
+        RETURNING id
+        """,
+        op.now,
+        op.owner,
+        op.everyone,
+        op.boot,
+    )
+    await tx.set(
+        f"""
+        UPDATE inbound_events SET state = '{EventState.REFUSED.value}', reason = 'interrupted',
+            item = NULL
+        WHERE turn_id IN (SELECT value ->> 0 FROM json_each(?)) AND state = 'adopted'
+        """,
+        turns,
+    )
+    await _mark_interrupted(tx, op, [row[0] for row in turns])
+    uncertain: list[Row] = []
+    expired: list[Row] = []
+    if op.everyone:
+        uncertain = await tx.rows(
+            """
+            UPDATE deliveries
+            SET state = CASE native_id WHEN '' THEN 'uncertain' ELSE 'pending' END
+            WHERE state = 'sending' AND ready_at IS NOT NULL RETURNING state
+            """
+        )
+        expired = await tx.rows(
+            """
+            UPDATE deliveries SET state = 'abandoned', error = 'expired'
+            WHERE state IN ('pending', 'uncertain') AND ready_at < ? RETURNING 1
+            """,
+            op.oldest,
+        )
+    return Recovered(
+        interrupted=tuple(row[0] for row in turns),
+        uncertain=sum(1 for row in uncertain if row[0] == DeliveryState.UNCERTAIN.value),
+        expired=len(expired),
+    )
+
+
+async def _mark_interrupted(tx: Transaction, op: Recover, turns: Sequence[str]) -> None:
+    """Owe a visible end to each interrupted turn, on its last part that is known to be shown."""
+    rows = await tx.set(
+        """
+        SELECT id, turn_id, native_id, shown FROM deliveries
+        WHERE turn_id IN (SELECT value ->> 0 FROM json_each(?)) AND state = 'sending'
+        ORDER BY turn_id, part
+        """,
+        [(turn_id,) for turn_id in turns],
+    )
+    by_turn: dict[str, list[Row]] = {}
+    for row in rows:
+        by_turn.setdefault(row[1], []).append(row)
+    changes: list[tuple[object, ...]] = []
+    for parts in by_turn.values():
+        known = [part for part in parts if part[2]]
+        last = known[-1] if known else parts[0]
+        for part in parts:
+            if part is last:
+                text = f"{part[3]}\n\n{op.mark}" if part[3] else op.notice
+                changes.append((part[0], DeliveryState.PENDING.value, text))
+            elif part[2]:
+                changes.append((part[0], DeliveryState.DELIVERED.value, part[3]))
+            else:
+                changes.append((part[0], DeliveryState.ABANDONED.value, None))
+    await tx.rows(
+        """
+        UPDATE deliveries SET state = j.value ->> 1, text = j.value ->> 2, ready_at = ?2
+        FROM json_each(?1) AS j WHERE deliveries.id = j.value ->> 0
+        """,
+        dump(changes),
+        op.now,
+    )

@@ -1,0 +1,78 @@
+"""Statements for inbound events: receiving them, and ending those that start no turn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dragoman.store.codec import event_to_json, lane_column
+from dragoman.store.deliveries import insert_notices
+from dragoman.store.operations import Receive, Received, Settle
+from dragoman.store.transaction import Answer, Transaction
+
+
+async def receive(tx: Transaction, batch: Sequence[Receive]) -> list[Answer]:
+    """Insert the new ones, and find the rows of those that were received before."""
+    keys = [(op.inbound.address.platform, op.inbound.native_id) for op in batch]
+    new = {
+        (row[1], row[2]): row[0]
+        for row in await tx.set(
+            """
+            INSERT INTO inbound_events (platform, native_id, lane, state, received_at, event)
+            SELECT value ->> 0, value ->> 1, value ->> 2, 'received', value ->> 3, value ->> 4
+            FROM json_each(?) WHERE true ORDER BY key
+            ON CONFLICT (platform, native_id) DO NOTHING
+            RETURNING id, platform, native_id
+            """,
+            [
+                (*key, lane_column(op.inbound.address.lane), op.now, event_to_json(op.inbound))
+                for key, op in zip(keys, batch, strict=True)
+            ],
+        )
+    }
+    old = {}
+    if len(new) < len(batch):
+        old = {
+            (row[1], row[2]): row[0]
+            for row in await tx.set(
+                """
+                SELECT e.id, e.platform, e.native_id FROM json_each(?)
+                JOIN inbound_events AS e ON e.platform = value ->> 0 AND e.native_id = value ->> 1
+                """,
+                [key for key in keys if key not in new],
+            )
+        }
+    return [
+        Received(new[key], duplicate=False) if key in new else Received(old[key], duplicate=True)
+        for key in keys
+    ]
+
+
+async def settle(tx: Transaction, batch: Sequence[Settle]) -> list[Answer]:
+    """End those that have not ended; their notices are owed in the same transaction."""
+    done = {
+        row[0]
+        for row in await tx.set(
+            """
+            UPDATE inbound_events SET state = j.value ->> 1, reason = j.value ->> 2,
+                rule = j.value ->> 3, item = NULL
+            FROM json_each(?) AS j
+            WHERE inbound_events.id = j.value ->> 0
+              AND inbound_events.state IN ('received', 'held', 'queued')
+            RETURNING inbound_events.id
+            """,
+            [(op.event_id, op.state.value, op.reason, op.rule) for op in batch],
+        )
+    }
+    await insert_notices(tx, [op.notice for op in batch if op.notice and op.event_id in done])
+    if len(done) < len(batch):
+        done |= {
+            row[0]
+            for row in await tx.set(
+                """
+                SELECT e.id FROM json_each(?) JOIN inbound_events AS e
+                ON e.id = value ->> 0 AND e.state = value ->> 1 AND e.reason = value ->> 2
+                """,
+                [(op.event_id, op.state.value, op.reason) for op in batch],
+            )
+        }
+    return [op.event_id in done for op in batch]

@@ -1,0 +1,419 @@
+"""The store's contract: every writing operation as a value, and what it answers.
+
+An operation is atomic and durable when its answer arrives. Each carries an identity made by its
+caller, so that asking again (after a cancelled wait, a lost answer, a crash) returns the first
+answer and changes nothing. Operations with a ``lease`` are refused with `dragoman.StaleLease` once
+the turn does not hold its session any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import ClassVar, Generic, TypeVar
+
+import attrs
+
+from dragoman.keys import ConversationKey
+from dragoman.messages import Address, Inbound
+from dragoman.runevents import FailureKind, Usage
+from dragoman.states import DeliveryState, EventState, TurnState
+
+ResultT_co = TypeVar("ResultT_co", covariant=True)
+
+
+class Operation(Generic[ResultT_co]):
+    """The base of all operations. Two with one ``key`` never run as one statement."""
+
+    fenced: ClassVar[bool] = False
+
+    @property
+    def key(self) -> Hashable:
+        """What the operation is about."""
+        raise NotImplementedError
+
+
+@attrs.frozen
+class TurnLease:
+    """The right to write for a session: a turn and its fencing token."""
+
+    turn_id: str
+    fence: int
+    session_id: str
+
+
+@attrs.frozen
+class StoredEvent:
+    """An inbound event and its place in the order of receipt."""
+
+    id: int
+    inbound: Inbound
+    received_at: float
+    """UTC, seconds since the epoch."""
+
+
+@attrs.frozen(kw_only=True)
+class TurnGrant:
+    """A turn that has begun: its lease, its inputs and the row of its first visible part."""
+
+    lease: TurnLease
+    conversation_id: str
+    profile: str
+    runtime: str
+    inputs: tuple[StoredEvent, ...]
+    delivery_id: str
+
+
+@attrs.frozen(kw_only=True)
+class Adoption:
+    """A caller's wish to begin a turn: the ids to use, and the lease to write."""
+
+    turn_id: str
+    delivery_id: str
+    owner: str
+    lease_until: float
+    """Boot time, seconds."""
+    now: float
+    """UTC, seconds since the epoch."""
+
+
+@attrs.frozen(kw_only=True)
+class Delivery:
+    """One message part on its way to people: a row of the ledger."""
+
+    id: str
+    address: Address
+    text: str = attrs.field(repr=False)
+    state: DeliveryState
+    native_id: str = ""
+    reply_to: str = ""
+    attempts: int = 0
+    ready_at: float = 0.0
+    turn_id: str = ""
+
+
+# -- inbound events ------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class Received:
+    """The event's row, and whether it had been received before."""
+
+    event_id: int
+    duplicate: bool
+
+
+@attrs.frozen(kw_only=True)
+class Receive(Operation[Received]):
+    """Keep an event. Identity: platform instance and native id."""
+
+    inbound: Inbound
+    now: float
+
+    @property
+    def key(self) -> Hashable:
+        """The event as the platform names it."""
+        return (self.inbound.address.platform, self.inbound.native_id)
+
+
+@attrs.frozen(kw_only=True)
+class Settle(Operation[bool]):
+    """End an event that starts no turn; answers whether it ended this way.
+
+    ``rule`` is the admission decision that led here. ``notice`` is shown to the sender, in the
+    same transaction.
+    """
+
+    event_id: int
+    state: EventState = attrs.field(
+        validator=attrs.validators.in_(
+            (EventState.HANDLED, EventState.REFUSED, EventState.IGNORED, EventState.EXPIRED)
+        )
+    )
+    reason: str
+    rule: str = ""
+    notice: Delivery | None = None
+
+    @property
+    def key(self) -> Hashable:
+        """The event."""
+        return self.event_id
+
+
+# -- turns ---------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class Accepted:
+    """What became of an admitted event: it began ``turn``, waits, or found the queue full."""
+
+    session_id: str
+    turn: TurnGrant | None
+    full: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class Accept(Operation[Accepted]):
+    """Admit an event into its session; begin a turn with it if the session is free.
+
+    Writes the admission decision, the conversation and session where they are new, and with
+    ``adoption`` the lease, the turn, the runtime's item and the first delivery row: all in one
+    transaction. Beyond ``queue_limit`` waiting events the event is refused with ``full_notice``.
+    """
+
+    event_id: int
+    conversation: ConversationKey
+    profile: str
+    runtime: str
+    rule: str
+    namespace: str = ""
+    item: str = attrs.field(default="", repr=False)
+    text: str | None = attrs.field(default=None, repr=False)
+    """The text to use instead of the event's own, where a plugin changed it."""
+    adoption: Adoption | None = None
+    queue_limit: int = 50
+    full_notice: Delivery | None = None
+    now: float
+
+    @property
+    def key(self) -> Hashable:
+        """The event."""
+        return self.event_id
+
+
+@attrs.frozen(kw_only=True)
+class Adopt(Operation["TurnGrant | None"]):
+    """Begin a turn with the oldest waiting event of a session, if it is free."""
+
+    session_id: str
+    adoption: Adoption
+
+    @property
+    def key(self) -> Hashable:
+        """The session."""
+        return self.session_id
+
+
+@attrs.frozen(kw_only=True)
+class Ended:
+    """A turn has ended; ``next`` is the turn that took over the session at once."""
+
+    next: TurnGrant | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Part:
+    """One part of a reply, as it is owed when its turn ends."""
+
+    delivery_id: str
+    number: int
+    text: str = attrs.field(repr=False)
+    state: DeliveryState = DeliveryState.PENDING
+
+
+@attrs.frozen(kw_only=True)
+class Finish(Operation[Ended]):
+    """End a turn, settle its inputs, owe its reply, and go on with the session's next input.
+
+    Releasing the session and looking for more are one step: no event can fall between. Rows of
+    the turn that ``parts`` does not name end as abandoned.
+    """
+
+    fenced: ClassVar[bool] = True
+
+    lease: TurnLease
+    state: TurnState = attrs.field()
+    parts: tuple[Part, ...] = ()
+    failure: FailureKind | None = None
+    detail: str = ""
+    usage: Usage = attrs.field(factory=Usage)
+    adoption: Adoption | None = None
+    now: float
+
+    @state.validator
+    def _is_final(self, _: object, value: TurnState) -> None:
+        if not value.final:
+            msg = f"a turn cannot end as {value.value}"
+            raise ValueError(msg)
+
+    @property
+    def key(self) -> Hashable:
+        """The turn."""
+        return self.lease.turn_id
+
+
+@attrs.frozen(kw_only=True)
+class Renew(Operation[int]):
+    """Prolong all leases of an owner; answers how many turns it runs."""
+
+    owner: str
+    lease_until: float
+
+    @property
+    def key(self) -> Hashable:
+        """The owner."""
+        return self.owner
+
+
+@attrs.frozen(kw_only=True)
+class Recovered:
+    """What a dead owner had left behind."""
+
+    interrupted: tuple[str, ...] = ()
+    """Turns that had not ended."""
+    uncertain: int = 0
+    """Parts that may or may not be shown."""
+    expired: int = 0
+    """Parts too old to be shown as if new."""
+
+
+@attrs.frozen(kw_only=True)
+class Recover(Operation[Recovered]):
+    """Settle what other owners left: all of them, or those whose lease ran out before ``boot``.
+
+    Interrupted turns end visibly: ``mark`` is added to what was shown of them, and where nothing
+    was, ``notice`` is owed. Parts that were being sent are uncertain. Owed parts older than
+    ``oldest`` are abandoned.
+    """
+
+    owner: str
+    everyone: bool
+    boot: float
+    now: float
+    oldest: float
+    mark: str
+    notice: str
+
+    @property
+    def key(self) -> Hashable:
+        """There is one recovery at a time."""
+        return "recover"
+
+
+# -- deliveries ----------------------------------------------------------------------------------
+
+
+@attrs.frozen(kw_only=True)
+class OpenPart(Operation[None]):
+    """Write the row of a further streamed part, before its first send."""
+
+    fenced: ClassVar[bool] = True
+
+    lease: TurnLease
+    delivery_id: str
+    number: int
+    now: float
+
+    @property
+    def key(self) -> Hashable:
+        """The part."""
+        return self.delivery_id
+
+
+@attrs.frozen(kw_only=True)
+class Shown(Operation[None]):
+    """Note what a streamed part shows by now, and by which id the platform knows it."""
+
+    fenced: ClassVar[bool] = True
+
+    lease: TurnLease
+    delivery_id: str
+    native_id: str
+    text: str = attrs.field(repr=False)
+
+    @property
+    def key(self) -> Hashable:
+        """The part."""
+        return self.delivery_id
+
+
+@attrs.frozen(kw_only=True)
+class Post(Operation[None]):
+    """Owe a message that belongs to no turn."""
+
+    delivery: Delivery
+
+    @property
+    def key(self) -> Hashable:
+        """The message."""
+        return self.delivery.id
+
+
+@attrs.frozen(kw_only=True)
+class BeginSend(Operation[bool]):
+    """Say that a part is about to be sent for the n-th time; answers whether it is still owed."""
+
+    delivery_id: str
+    attempt: int
+
+    @property
+    def key(self) -> Hashable:
+        """The part."""
+        return self.delivery_id
+
+
+@attrs.frozen(kw_only=True)
+class EndSend(Operation[None]):
+    """Say what came of a send. ``PENDING`` owes it again, ``UNCERTAIN`` leaves it to the policy."""
+
+    delivery_id: str
+    state: DeliveryState
+    native_id: str = ""
+    shown: str | None = attrs.field(default=None, repr=False)
+    error: str = ""
+    now: float
+
+    @property
+    def key(self) -> Hashable:
+        """The part."""
+        return self.delivery_id
+
+
+# -- records -------------------------------------------------------------------------------------
+
+
+@attrs.frozen(kw_only=True)
+class AppendRecords(Operation[None]):
+    """Add items to a session's records. Identity: ``batch``.
+
+    With ``new_generation`` they begin a new one: older items are kept and no longer read.
+    """
+
+    fenced: ClassVar[bool] = True
+
+    lease: TurnLease
+    namespace: str
+    batch: str
+    items: tuple[str, ...] = attrs.field(repr=False)
+    new_generation: bool = False
+
+    @property
+    def key(self) -> Hashable:
+        """The list of items."""
+        return (self.lease.session_id, self.namespace)
+
+
+@attrs.frozen(kw_only=True)
+class PutValue(Operation[None]):
+    """Write a component's named value."""
+
+    component: str
+    name: str
+    value: str = attrs.field(repr=False)
+
+    @property
+    def key(self) -> Hashable:
+        """The value's name."""
+        return (self.component, self.name)
+
+
+@attrs.frozen(kw_only=True)
+class DeleteValue(Operation[bool]):
+    """Delete a component's named value; answers whether it was there."""
+
+    component: str
+    name: str
+
+    @property
+    def key(self) -> Hashable:
+        """The value's name."""
+        return (self.component, self.name)

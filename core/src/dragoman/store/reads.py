@@ -1,0 +1,103 @@
+"""Queries: what the store is asked, outside any transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import attrs
+
+from dragoman.store.codec import event_from_json
+from dragoman.store.deliveries import COLUMNS, delivery_from_row
+from dragoman.store.operations import Delivery, StoredEvent
+from dragoman.store.transaction import Row
+
+Query: TypeAlias = Callable[[str, tuple[Any, ...]], Awaitable[list[Row]]]
+
+
+@attrs.frozen
+class Reads:
+    """All queries, over one way to run them."""
+
+    _query: Query
+
+    async def received(self, platform: str, after: int, limit: int) -> Sequence[StoredEvent]:
+        """Return events of a platform that nobody has decided on, in order of receipt."""
+        rows = await self._query(
+            """
+            SELECT id, event, received_at FROM inbound_events
+            WHERE platform = ? AND state = 'received' AND id > ? ORDER BY id LIMIT ?
+            """,
+            (platform, after, limit),
+        )
+        return [StoredEvent(row[0], event_from_json(row[1]), row[2]) for row in rows]
+
+    async def backlog(self, limit: int) -> Sequence[str]:
+        """Return free sessions with waiting events, those that wait longest first."""
+        rows = await self._query(
+            """
+            SELECT e.session_id FROM inbound_events AS e
+            WHERE e.state = 'queued' AND NOT EXISTS (
+                SELECT 1 FROM agent_runs AS r
+                WHERE r.session_id = e.session_id AND r.state IN ('running', 'waiting')
+            ) GROUP BY e.session_id ORDER BY min(e.id) LIMIT ?
+            """,
+            (limit,),
+        )
+        return [row[0] for row in rows]
+
+    async def owed(self, lane: str | None, limit: int) -> Sequence[Delivery]:
+        """Return parts that people wait for, in the order in which they are to be shown."""
+        rows = await self._query(
+            f"""
+            SELECT {COLUMNS} FROM deliveries
+            WHERE state IN ('pending', 'uncertain') AND (?1 IS NULL OR lane = ?1)
+            ORDER BY ready_at, number LIMIT ?2
+            """,
+            (lane, limit),
+        )
+        return [delivery_from_row(row) for row in rows]
+
+    async def records(self, session_id: str, namespace: str, limit: int | None) -> Sequence[str]:
+        """Return the newest items of the current generation, oldest first."""
+        rows = await self._query(
+            """
+            SELECT item FROM records
+            WHERE session_id = ?1 AND namespace = ?2 AND item IS NOT NULL AND generation = (
+                SELECT max(generation) FROM records WHERE session_id = ?1 AND namespace = ?2
+            ) ORDER BY number DESC LIMIT ?3
+            """,
+            (session_id, namespace, -1 if limit is None else limit),
+        )
+        return [row[0] for row in reversed(rows)]
+
+    async def value(self, component: str, name: str) -> str | None:
+        """Return a component's named value."""
+        rows = await self._query(
+            "SELECT value FROM component_values WHERE component = ? AND name = ?",
+            (component, name),
+        )
+        return rows[0][0] if rows else None
+
+    async def values(self, component: str, prefix: str) -> Sequence[tuple[str, str]]:
+        """Return a component's values whose name begins with ``prefix``, by name."""
+        rows = await self._query(
+            """
+            SELECT name, value FROM component_values
+            WHERE component = ?1 AND name >= ?2 AND substr(name, 1, length(?2)) = ?2
+            ORDER BY name
+            """,
+            (component, prefix),
+        )
+        return [(row[0], row[1]) for row in rows]
+
+    async def states(self) -> Mapping[str, Mapping[str, int]]:
+        """Return how many rows are in which state, by table: what is not final is unfinished."""
+        counts: dict[str, dict[str, int]] = {}
+        for table in ("inbound_events", "agent_runs", "deliveries"):
+            rows = await self._query(
+                f"SELECT state, count(*) FROM {table} GROUP BY state",
+                (),
+            )
+            counts[table] = {row[0]: row[1] for row in rows}
+        return counts

@@ -1,0 +1,122 @@
+"""The schema, as a list of steps forward: a fresh file takes all of them, an older one the rest.
+
+Texts are UTF-8, times of day are seconds since the epoch in UTC, leases are seconds of boot time.
+Empty strings stand for "none" wherever a column takes part in a uniqueness, since NULLs are
+distinct there.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+STEPS: Final[tuple[str, ...]] = (
+    # 1: conversations, sessions, events, turns, deliveries, records
+    """
+    CREATE TABLE conversations (
+        id TEXT NOT NULL PRIMARY KEY,
+        created_at REAL NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE conversation_keys (
+        platform TEXT NOT NULL,
+        workspace TEXT NOT NULL,
+        channel TEXT NOT NULL,
+        thread TEXT NOT NULL,
+        user TEXT NOT NULL,
+        conversation_id TEXT NOT NULL REFERENCES conversations (id)
+            DEFERRABLE INITIALLY DEFERRED,
+        PRIMARY KEY (platform, workspace, channel, thread, user)
+    ) WITHOUT ROWID;
+    CREATE TABLE platform_sessions (
+        id TEXT NOT NULL PRIMARY KEY,
+        conversation_id TEXT NOT NULL REFERENCES conversations (id),
+        profile TEXT NOT NULL,
+        runtime TEXT NOT NULL,
+        created_at REAL NOT NULL,
+        UNIQUE (conversation_id, profile, runtime)
+    ) WITHOUT ROWID;
+    CREATE TABLE inbound_events (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        platform TEXT NOT NULL,
+        native_id TEXT NOT NULL,
+        lane TEXT NOT NULL,
+        state TEXT NOT NULL,
+        received_at REAL NOT NULL,
+        event TEXT NOT NULL,
+        rule TEXT NOT NULL DEFAULT '',
+        reason TEXT NOT NULL DEFAULT '',
+        session_id TEXT REFERENCES platform_sessions (id),
+        turn_id TEXT,
+        namespace TEXT NOT NULL DEFAULT '',
+        item TEXT,
+        UNIQUE (platform, native_id)
+    );
+    CREATE INDEX events_received ON inbound_events (platform, id) WHERE state = 'received';
+    CREATE INDEX events_queued ON inbound_events (session_id, id) WHERE state = 'queued';
+    CREATE INDEX events_of_turn ON inbound_events (turn_id) WHERE turn_id IS NOT NULL;
+    CREATE TABLE agent_runs (
+        id TEXT NOT NULL PRIMARY KEY,
+        session_id TEXT NOT NULL REFERENCES platform_sessions (id),
+        state TEXT NOT NULL,
+        fence INTEGER NOT NULL,
+        owner TEXT NOT NULL,
+        lease_until REAL NOT NULL,
+        started_at REAL NOT NULL,
+        ended_at REAL,
+        failure TEXT,
+        detail TEXT NOT NULL DEFAULT ''
+    ) WITHOUT ROWID;
+    CREATE UNIQUE INDEX one_turn_per_session ON agent_runs (session_id)
+        WHERE state IN ('running', 'waiting');
+    CREATE INDEX runs_open ON agent_runs (owner) WHERE state = 'running';
+    CREATE VIEW turn_inputs AS
+        SELECT turn_id, id AS event_id FROM inbound_events WHERE turn_id IS NOT NULL;
+    CREATE TABLE deliveries (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        id TEXT NOT NULL UNIQUE,
+        turn_id TEXT,
+        part INTEGER NOT NULL,
+        lane TEXT NOT NULL,
+        address TEXT NOT NULL,
+        reply_to TEXT NOT NULL DEFAULT '',
+        state TEXT NOT NULL,
+        text TEXT,
+        shown TEXT,
+        native_id TEXT NOT NULL DEFAULT '',
+        attempts INTEGER NOT NULL DEFAULT 0,
+        error TEXT NOT NULL DEFAULT '',
+        created_at REAL NOT NULL,
+        ready_at REAL
+    );
+    CREATE INDEX deliveries_of_turn ON deliveries (turn_id) WHERE turn_id IS NOT NULL;
+    CREATE INDEX deliveries_open ON deliveries (lane, ready_at, number)
+        WHERE state IN ('pending', 'sending', 'uncertain');
+    CREATE TABLE records (
+        session_id TEXT NOT NULL REFERENCES platform_sessions (id),
+        namespace TEXT NOT NULL,
+        generation INTEGER NOT NULL,
+        number INTEGER NOT NULL,
+        batch TEXT NOT NULL,
+        item TEXT,
+        PRIMARY KEY (session_id, namespace, generation, number)
+    ) WITHOUT ROWID;
+    CREATE INDEX records_of_batch ON records (batch);
+    CREATE TABLE component_values (
+        component TEXT NOT NULL,
+        name TEXT NOT NULL,
+        value TEXT NOT NULL,
+        PRIMARY KEY (component, name)
+    ) WITHOUT ROWID;
+    """,
+    # 2: what a run used, by the provider's counts
+    """
+    ALTER TABLE agent_runs ADD COLUMN requests INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE agent_runs ADD COLUMN input_tokens INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE agent_runs ADD COLUMN output_tokens INTEGER NOT NULL DEFAULT 0;
+    """,
+)
+
+VERSION: Final = len(STEPS)
+"""The schema that this dragoman writes; kept in the file as ``user_version``."""
+
+OLDEST_SQLITE: Final = (3, 38, 0)
+"""``->>`` on JSON, and ``RETURNING``."""

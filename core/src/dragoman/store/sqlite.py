@@ -1,0 +1,107 @@
+"""The store over one SQLite file, or in memory."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import aiosqlite
+import anyio
+import attrs
+
+from dragoman.store.lock import hold
+from dragoman.store.migrate import connect, migrate
+from dragoman.store.operations import Operation
+from dragoman.store.reads import Reads
+from dragoman.store.transaction import Row
+from dragoman.store.writer import Writer
+
+ResultT = TypeVar("ResultT")
+
+
+@attrs.define(eq=False)
+class SqliteStore:
+    """Durable operations through `apply`, queries through `read`."""
+
+    _writer: Writer
+    read: Reads
+    connections: tuple[aiosqlite.Connection, ...]
+
+    async def apply(self, operation: Operation[ResultT]) -> ResultT:
+        """Write an operation; return its answer when it is durable.
+
+        Raises `dragoman.StaleLease` for a fenced operation whose turn lost its session, and
+        `dragoman.StoreUnavailable` when nothing of it was kept. A caller that is cancelled here
+        may ask again: the operation is written all the same, and its answer is kept.
+        """
+        return cast(ResultT, await self._writer.apply(operation))
+
+    @property
+    def commits(self) -> int:
+        """Durable commits since the store was opened."""
+        return self._writer.commits
+
+
+@asynccontextmanager
+async def open_sqlite(path: Path | None) -> AsyncIterator[SqliteStore]:
+    """Open the store in ``path``, or in memory for ``None``.
+
+    Raises `dragoman.StoreHeld` if another process has it, `dragoman.SchemaTooNew` if a newer
+    dragoman wrote it. On leaving, all that waits is written first.
+    """
+    with _held(path):
+        async with contextlib.AsyncExitStack() as stack:
+            db = await connect(str(path) if path else ":memory:")
+            stack.push_async_callback(_close, db)
+            await migrate(db, path)
+            lock = anyio.Lock()
+            writer = Writer(db, lock)
+            connections: tuple[aiosqlite.Connection, ...] = (db,)
+            if path:
+                reader = await connect(str(path))
+                stack.push_async_callback(_close, reader)
+                read = Reads(_over(reader, anyio.Lock()))
+                connections = (db, reader)
+            else:
+                # A second connection would see another database; reads wait for the writer.
+                read = Reads(_over(db, lock))
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_write_shielded, writer)
+                try:
+                    yield SqliteStore(writer, read, connections)
+                finally:
+                    writer.close()
+
+
+async def _write_shielded(writer: Writer) -> None:
+    # Whoever cancels the store's owner still gets what was accepted written.
+    with anyio.CancelScope(shield=True):
+        await writer.run()
+
+
+async def _close(db: aiosqlite.Connection) -> None:
+    with anyio.CancelScope(shield=True):
+        await db.close()
+
+
+@contextlib.contextmanager
+def _held(path: Path | None) -> Iterator[None]:
+    if path is None:
+        yield
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with hold(path):
+        if not path.exists():
+            path.touch(mode=0o600)
+        yield
+
+
+def _over(db: aiosqlite.Connection, lock: anyio.Lock) -> Any:
+    async def query(sql: str, parameters: tuple[Any, ...]) -> list[Row]:
+        async with lock:
+            return list(await db.execute_fetchall(sql, parameters))
+
+    return query

@@ -1,0 +1,55 @@
+"""One open transaction, as the statements see it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
+
+import aiosqlite
+import attrs
+
+from dragoman.errors import StaleLease, StoreError
+from dragoman.store.codec import dump
+from dragoman.store.operations import TurnLease
+
+Row: TypeAlias = Sequence[Any]
+
+Answer: TypeAlias = Any
+"""An operation's result, or the `dragoman.StoreError` that refuses this operation alone."""
+
+
+@attrs.frozen
+class Transaction:
+    """Runs one set-based statement per call: each is one trip to the database's thread."""
+
+    _db: aiosqlite.Connection
+
+    async def rows(self, sql: str, *parameters: Any) -> list[Row]:
+        """Run a statement and return all its rows."""
+        return list(await self._db.execute_fetchall(sql, parameters))
+
+    async def set(self, sql: str, rows: Iterable[Sequence[Any]]) -> list[Row]:
+        """Run a statement over ``rows``, given to it as one JSON array named by ``?``.
+
+        Statements read column ``n`` of a row as ``value ->> n`` from ``json_each(?)``.
+        """
+        return await self.rows(sql, dump(list(rows)))
+
+    async def stale(self, leases: Iterable[TurnLease]) -> dict[TurnLease, StoreError]:
+        """Return the refusals of those leases that do not hold their session any more."""
+        wanted = list(leases)
+        held = {
+            row[0]
+            for row in await self.set(
+                """
+                SELECT runs.id FROM json_each(?) AS j JOIN agent_runs AS runs
+                ON runs.id = value ->> 0 AND runs.fence = value ->> 1 AND runs.state = 'running'
+                """,
+                [(lease.turn_id, lease.fence) for lease in wanted],
+            )
+        }
+        return {
+            lease: StaleLease(lease.turn_id, lease.fence)
+            for lease in wanted
+            if lease.turn_id not in held
+        }

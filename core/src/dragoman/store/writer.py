@@ -1,0 +1,156 @@
+"""Group commit: one task writes for everybody.
+
+It takes what is waiting, runs one set of statements per kind of operation, commits, and gives each
+caller its own answer. While it commits, the next group gathers. A caller that is cancelled stops
+waiting; its operation is written all the same.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Any, Final, TypeAlias
+
+import aiosqlite
+import anyio
+import attrs
+
+from dragoman.errors import StoreError, StoreUnavailable
+from dragoman.store import deliveries, endings, events, records, turns
+from dragoman.store import operations as ops
+from dragoman.store.operations import Operation
+from dragoman.store.transaction import Answer, Transaction
+
+Executor: TypeAlias = Callable[[Transaction, Sequence[Any]], Awaitable[list[Answer]]]
+
+EXECUTORS: Final[dict[type[Operation[Any]], Executor]] = {
+    ops.Recover: endings.recover,
+    ops.Receive: events.receive,
+    ops.Settle: events.settle,
+    ops.Accept: turns.accept,
+    ops.AppendRecords: records.append_records,
+    ops.OpenPart: deliveries.open_part,
+    ops.Shown: deliveries.shown,
+    ops.Finish: endings.finish,
+    ops.Adopt: turns.adopt,
+    ops.Post: deliveries.post,
+    ops.BeginSend: deliveries.begin_send,
+    ops.EndSend: deliveries.end_send,
+    ops.Renew: turns.renew,
+    ops.PutValue: records.put_value,
+    ops.DeleteValue: records.delete_value,
+}
+"""How each kind is written, in the order in which a group runs them."""
+
+GROUP: Final = 400
+"""Operations of one commit at most: it bounds how long a caller waits for others."""
+
+
+@attrs.define(eq=False)
+class Waiting:
+    """An operation on its way, and the place for its answer."""
+
+    operation: Operation[Any]
+    done: anyio.Event = attrs.field(factory=anyio.Event)
+    answer: Answer = None
+
+    def settle(self, answer: Answer) -> None:
+        """Give the caller its answer."""
+        self.answer = answer
+        self.done.set()
+
+
+@attrs.define(eq=False)
+class Writer:
+    """The only writer of a database. ``commits`` counts its durable commits."""
+
+    _db: aiosqlite.Connection
+    _lock: anyio.Lock
+    """Held while a transaction is open, where readers share its connection."""
+    commits: int = 0
+    _waiting: list[Waiting] = attrs.field(factory=list)
+    _bell: anyio.Event = attrs.field(factory=anyio.Event)
+    _closing: bool = False
+
+    async def apply(self, operation: Operation[Any]) -> Answer:
+        """Write one operation; return when it is durable."""
+        if self._closing:
+            msg = "the store is closed"
+            raise StoreUnavailable(msg)
+        waiting = Waiting(operation)
+        self._waiting.append(waiting)
+        self._bell.set()
+        await waiting.done.wait()
+        if isinstance(waiting.answer, StoreError):
+            raise waiting.answer
+        return waiting.answer
+
+    def close(self) -> None:
+        """Take no more; `run` ends when all that waits is written."""
+        self._closing = True
+        self._bell.set()
+
+    async def run(self) -> None:
+        """Write until closed."""
+        while self._waiting or not self._closing:
+            if not self._waiting:
+                await self._bell.wait()
+                self._bell = anyio.Event()
+                continue
+            group, self._waiting = self._waiting[:GROUP], self._waiting[GROUP:]
+            await self._write(group)
+
+    async def _write(self, group: Sequence[Waiting]) -> None:
+        """Commit a group; where it fails as a whole, each operation is tried alone."""
+        try:
+            answers = await self._commit([waiting.operation for waiting in group])
+        except (sqlite3.Error, ValueError, TypeError) as error:
+            if len(group) == 1:
+                group[0].settle(_unavailable(error))
+                return
+            for waiting in group:
+                await self._write([waiting])
+            return
+        for waiting, answer in zip(group, answers, strict=True):
+            waiting.settle(answer)
+
+    async def _commit(self, group: Sequence[Operation[Any]]) -> list[Answer]:
+        answers: dict[int, Answer] = {}
+        async with self._lock:
+            await self._db.execute("BEGIN IMMEDIATE")
+            try:
+                tx = Transaction(self._db)
+                for executor, numbers in _rounds(group):
+                    batch = [group[number] for number in numbers]
+                    results = await executor(tx, batch)
+                    answers.update(zip(numbers, results, strict=True))
+                await self._db.execute("COMMIT")
+            except BaseException:
+                with anyio.CancelScope(shield=True):
+                    await self._rollback()
+                raise
+        self.commits += 1
+        return [answers[number] for number in range(len(group))]
+
+    async def _rollback(self) -> None:
+        # A full disk or an I/O error may have ended the transaction already.
+        if self._db.in_transaction:
+            await self._db.execute("ROLLBACK")
+
+
+def _rounds(group: Sequence[Operation[Any]]) -> Iterator[tuple[Executor, list[int]]]:
+    """Group by kind, in order; two operations about the same thing go into different rounds."""
+    for kind, executor in EXECUTORS.items():
+        waiting = [number for number, op in enumerate(group) if type(op) is kind]
+        while waiting:
+            taken: dict[Any, int] = {}
+            for number in waiting:
+                taken.setdefault(group[number].key, number)
+            yield executor, list(taken.values())
+            waiting = [number for number in waiting if number not in set(taken.values())]
+
+
+def _unavailable(error: Exception) -> StoreUnavailable:
+    refusal = StoreUnavailable(f"not stored: {type(error).__name__}: {error}")
+    refusal.__cause__ = error
+    return refusal

@@ -1,0 +1,36 @@
+"""Agents written with the OpenAI Agents SDK, as a runtime of dragoman.
+
+`TurnContext` is what the tools of such an agent find as their context.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
+
+from anyio import to_thread
+
+from dragoman import Component, Host, Runtime, hookimpl
+from dragoman_openai.config import OpenAIConfig as OpenAIConfig
+from dragoman_openai.context import TurnContext as TurnContext
+
+
+@hookimpl
+def dragoman_runtimes() -> Iterable[Component[Any, Runtime]]:
+    """Register the runtime ``openai``; the SDK runs on asyncio only."""
+    return (Component("openai", OpenAIConfig, _open, backends=("asyncio",)),)
+
+
+@asynccontextmanager
+async def _open(config: OpenAIConfig, host: Host) -> AsyncIterator[Runtime]:
+    opener = await to_thread.run_sync(_load)
+    async with opener(config, host) as runtime:
+        yield runtime
+
+
+def _load() -> Callable[[OpenAIConfig, Host], AbstractAsyncContextManager[Runtime]]:
+    """Import the SDK (seconds, a hundred megabytes), which registration must not."""
+    from dragoman_openai.runtime import open_runtime
+
+    return open_runtime

@@ -1,0 +1,134 @@
+"""The manifest's table of an agent."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final, Literal
+
+import attrs
+from attrs.validators import deep_iterable, ge, gt, optional
+
+from dragoman import Secret
+
+OFFICIAL_SERVER: Final = "https://api.openai.com/v1"
+_REFERENCE: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+
+
+def _help(text: str) -> dict[str, str]:
+    return {"help": text}
+
+
+def _is_reference(_: object, __: attrs.Attribute[str], value: str) -> None:
+    if not _REFERENCE.fullmatch(value):
+        msg = 'must name a module and something in it, as in "support.agents:triage"'
+        raise ValueError(msg)
+
+
+def _is_server(_: object, __: attrs.Attribute[str], value: str) -> None:
+    if not re.fullmatch(r"https?://[^\s/@?#]+(/[^\s?#]*)?", value):
+        msg = (
+            "must be the http or https address of a model server, with its version path "
+            "and without credentials"
+        )
+        raise ValueError(msg)
+
+
+@attrs.frozen(kw_only=True)
+class OpenAIConfig:
+    """A ``[runtimes.<id>]`` table with ``plugin = "openai"``.
+
+    The agent is the operator's own (``agent``), or one described here (``instructions``, and as
+    far as wanted ``model``, ``tools`` and ``name``).
+    """
+
+    agent: str | None = attrs.field(
+        default=None,
+        validator=optional(_is_reference),
+        metadata=_help(
+            "the agent as module:attribute, an Agent or a function that returns one; "
+            "a function with one parameter is given the profile's name"
+        ),
+    )
+    instructions: str | None = attrs.field(
+        default=None, metadata=_help("what a described agent is and does; instead of agent")
+    )
+    model: str | None = attrs.field(
+        default=None, metadata=_help("a described agent's model; the SDK's default otherwise")
+    )
+    tools: tuple[str, ...] = attrs.field(
+        default=(),
+        validator=deep_iterable(_is_reference),
+        metadata=_help("a described agent's tools, each a function as module:function"),
+    )
+    name: str | None = attrs.field(
+        default=None, metadata=_help("a described agent's name; assistant by default")
+    )
+    api_key: Secret | None = attrs.field(
+        default=None, metadata=_help("the key of the model server; needed unless base_url is set")
+    )
+    base_url: str | None = attrs.field(
+        default=None,
+        validator=optional(_is_server),
+        metadata=_help("another model server with the same interface, as in http://host:8000/v1"),
+    )
+    api: Literal["responses", "chat"] = attrs.field(
+        default="responses",
+        metadata=_help("the interface to use; most servers of other makers have only chat"),
+    )
+    max_turns: int = attrs.field(
+        default=20, validator=ge(1), metadata=_help("most model calls of one turn")
+    )
+    history_items: int = attrs.field(
+        default=200,
+        validator=ge(1),
+        metadata=_help("most items of the history that the model is sent"),
+    )
+    history_tokens: int | None = attrs.field(
+        default=None,
+        validator=optional(ge(1)),
+        metadata=_help("budget of the history in tokens, estimated at four bytes each"),
+    )
+    request_timeout: float = attrs.field(
+        default=300.0,
+        validator=gt(0),
+        metadata=_help("longest silence of the model server, seconds"),
+    )
+    retries: int = attrs.field(
+        default=2,
+        validator=ge(0),
+        metadata=_help("repeats of a model call that failed before it said anything"),
+    )
+    tool_concurrency: int = attrs.field(
+        default=8, validator=ge(1), metadata=_help("tool calls of one turn that run at once")
+    )
+    tracing: bool = attrs.field(
+        default=False,
+        metadata=_help("send traces, without message text, to OpenAI's tracing service"),
+    )
+
+    def __attrs_post_init__(self) -> None:
+        """Check what depends on more than one key."""
+        described = [key for key in ("instructions", "model", "tools", "name") if _given(self, key)]
+        if self.agent is not None and described:
+            msg = (
+                f"agent and {', '.join(described)} exclude each other; remove agent to describe "
+                "the agent here, or set the others in the agent's own code"
+            )
+            raise ValueError(msg)
+        if self.agent is None and self.instructions is None:
+            msg = (
+                'an agent is missing; write agent = "module:attribute" for one of your own, '
+                'or instructions = "…" to describe one here'
+            )
+            raise ValueError(msg)
+        if self.api_key is None and self.base_url is None:
+            msg = (
+                'api_key is missing; write api_key = { env = "OPENAI_API_KEY" }, '
+                "or set base_url where the model server takes no key"
+            )
+            raise ValueError(msg)
+
+
+def _given(config: OpenAIConfig, key: str) -> bool:
+    value: Any = getattr(config, key)
+    return value is not None and value != ()

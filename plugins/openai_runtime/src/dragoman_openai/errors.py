@@ -1,0 +1,140 @@
+"""Why a run failed: exceptions as failure kinds, with a detail that holds no message text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import agents
+import httpx2
+import openai
+
+from dragoman import Failed, FailureKind, RuntimeFailed, StaleLease, StoreError
+
+_KINDS: Final[tuple[tuple[type[BaseException], FailureKind], ...]] = (
+    (StaleLease, FailureKind.LOCK_CONFLICT),
+    (StoreError, FailureKind.INTERNAL),
+    (agents.MaxTurnsExceeded, FailureKind.TURN_LIMIT),
+    (agents.InputGuardrailTripwireTriggered, FailureKind.GUARDRAIL),
+    (agents.OutputGuardrailTripwireTriggered, FailureKind.GUARDRAIL),
+    (agents.ToolInputGuardrailTripwireTriggered, FailureKind.GUARDRAIL),
+    (agents.ToolOutputGuardrailTripwireTriggered, FailureKind.GUARDRAIL),
+    (agents.ToolTimeoutError, FailureKind.TOOL),
+    (agents.exceptions.ModelRefusalError, FailureKind.REFUSAL),
+    (agents.exceptions.ModelTimeoutError, FailureKind.TIMEOUT),
+    (openai.RateLimitError, FailureKind.RATE_LIMIT),
+    (openai.AuthenticationError, FailureKind.CREDENTIALS),
+    (openai.PermissionDeniedError, FailureKind.CREDENTIALS),
+    (openai.ConflictError, FailureKind.LOCK_CONFLICT),
+    (openai.InternalServerError, FailureKind.TRANSPORT),
+    (openai.APITimeoutError, FailureKind.TIMEOUT),
+    (openai.APIConnectionError, FailureKind.TRANSPORT),
+    (httpx2.TimeoutException, FailureKind.TIMEOUT),
+    (httpx2.TransportError, FailureKind.TRANSPORT),
+)
+_CODES: Final[dict[str, FailureKind]] = {
+    "insufficient_quota": FailureKind.CREDENTIALS,
+    "invalid_api_key": FailureKind.CREDENTIALS,
+    "rate_limit_exceeded": FailureKind.RATE_LIMIT,
+    "context_length_exceeded": FailureKind.CONTEXT_OVERFLOW,
+    "content_filter": FailureKind.REFUSAL,
+    "content_policy_violation": FailureKind.REFUSAL,
+    "conversation_locked": FailureKind.LOCK_CONFLICT,
+    "max_output_tokens": FailureKind.TOO_LONG,
+    "server_error": FailureKind.TRANSPORT,
+}
+_CODE: Final = re.compile(r"\b(?:code|reason)='?([a-z_]+)")
+_NO_END: Final = "did not produce a final response"
+_BROKEN: Final = re.compile(
+    r"no tool (?:output|call) found for"
+    r"|without its required"
+    r"|must be followed by tool messages"
+    r"|must be a response to a prece+ding message with"
+    r"|item with id '?rs_\w+'? not found",
+    re.IGNORECASE,
+)
+_WORD: Final = re.compile(r"[\w.-]{1,80}", re.ASCII)
+
+
+def classify(error: BaseException) -> Failed:
+    """Return the end of a run that raised ``error``."""
+    for each in _chain(error):
+        if isinstance(each, RuntimeFailed):
+            return Failed(each.kind, each.detail)
+    return Failed(_kind(error), _detail(error))
+
+
+def is_broken_history(error: BaseException) -> bool:
+    """Whether a model service refused the history because an item lacks its other half."""
+    return isinstance(error, openai.APIError) and _BROKEN.search(error.message) is not None
+
+
+def _kind(error: BaseException) -> FailureKind:
+    code = _code(error)
+    if code in _CODES:
+        return _CODES[code]
+    if isinstance(error, openai.APIStatusError) and error.status_code == 413:
+        return FailureKind.CONTEXT_OVERFLOW
+    for each in _chain(error):
+        for kind, failure in _KINDS:
+            if isinstance(each, kind):
+                return failure
+    if isinstance(error, agents.ModelBehaviorError) and _NO_END in str(error):
+        return FailureKind.TRANSPORT
+    if isinstance(error, agents.UserError) and error.__cause__ is not None:
+        return FailureKind.TOOL  # the SDK's way to say that a tool raised
+    return FailureKind.INTERNAL
+
+
+def _code(error: BaseException) -> str:
+    """Return the model service's own word for the error, or an empty text."""
+    if isinstance(error, openai.APIError):
+        code = error.code or error.type
+        return code if isinstance(code, str) else ""
+    if isinstance(error, agents.ModelBehaviorError):
+        found = _CODE.search(str(error))
+        return found.group(1) if found else ""
+    return ""
+
+
+def _detail(error: BaseException) -> str:
+    """Return what an operator can use. Texts of errors are left out: they quote messages."""
+    parts = [type(error).__name__]
+    if isinstance(error, openai.APIStatusError):
+        parts += [f"status {error.status_code}", f"request {_word(error.request_id)}"]
+    code = _code(error)
+    if code:
+        parts.append(f"code {_word(code)}")
+    cause = error.__cause__
+    if cause is not None:
+        parts.append(f"from {type(cause).__name__}")
+    if not isinstance(error, openai.APIError):
+        parts.append(_place(cause or error))
+    return ", ".join(part for part in parts if part)
+
+
+def _word(value: object) -> str:
+    found = _WORD.fullmatch(str(value)) if value is not None else None
+    return found.group() if found else "unknown"
+
+
+def _place(error: BaseException) -> str:
+    """Return the file and line that raised."""
+    trace = error.__traceback__
+    if trace is None:
+        return ""
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    return f"at {Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and what it was raised from."""
+    seen: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        yield current
+        current = current.__cause__

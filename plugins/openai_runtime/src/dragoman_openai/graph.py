@@ -1,0 +1,151 @@
+"""The agents that one run can reach: finding them, checking them, giving them memory tools."""
+
+from __future__ import annotations
+
+import copy
+import weakref
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+import attrs
+from agents import Agent, Handoff, HostedMCPTool, RunContextWrapper
+
+from dragoman_openai.memory_tools import memory_tools
+
+AnyAgent: TypeAlias = Agent[Any]
+
+
+@attrs.frozen(eq=False)
+class Graph:
+    """An agent and all it can hand over to. ``by_name`` holds every one of them."""
+
+    root: AnyAgent
+    by_name: Mapping[str, AnyAgent]
+    handoff_tools: frozenset[str]
+    guarded: bool
+    """Whether answers are judged at their end, and must not be shown before."""
+
+    def start(self, name: str | None) -> AnyAgent:
+        """Return the agent that a turn starts with: the last one, if it is still there."""
+        return self.by_name.get(name or "", self.root)
+
+
+def problems(root: AnyAgent) -> list[str]:
+    """Return what would fail at the first message, or would run without anybody's consent."""
+    found: list[str] = []
+    names: dict[str, AnyAgent] = {}
+    for agent in _reachable(root, inner=True):
+        if names.setdefault(agent.name, agent) is not agent:
+            found.append(
+                f"two agents are named {agent.name!r}; the agent that goes on with a "
+                "conversation is remembered by its name, so give each its own"
+            )
+        if agent.mcp_servers:
+            found.append(
+                f"agent {agent.name!r} has mcp_servers, which this runtime does not connect; "
+                "offer what they do as function tools, or use HostedMCPTool"
+            )
+        found += (
+            f"tool {_tool_name(tool)!r} of agent {agent.name!r} asks for approval, and this "
+            "runtime has no way to ask a person; remove the tool or its approval rule"
+            for tool in agent.tools
+            if _asks(tool)
+        )
+    return found
+
+
+def build(root: AnyAgent) -> Graph:
+    """Return copies of the agents with the memory tools added; the originals stay as they are."""
+    originals = list(_reachable(root, inner=False))
+    copies = {id(agent): agent.clone(tools=_with_memory(agent)) for agent in originals}
+    tools: set[str] = set()
+    for agent in originals:
+        handoffs = [_rewired(each, copies) for each in agent.handoffs]
+        copies[id(agent)].handoffs = handoffs
+        tools.update(_handoff_tool(each) for each in handoffs)
+    return Graph(
+        root=copies[id(root)],
+        by_name={agent.name: agent for agent in copies.values()},
+        handoff_tools=frozenset(tools),
+        guarded=any(agent.output_guardrails for agent in originals),
+    )
+
+
+def _reachable(root: AnyAgent, *, inner: bool) -> Iterator[AnyAgent]:
+    """Yield each agent once; with ``inner``, agents that are used as tools too."""
+    seen: set[int] = set()
+    waiting = [root]
+    while waiting:
+        agent = waiting.pop(0)
+        if id(agent) in seen:
+            continue
+        seen.add(id(agent))
+        yield agent
+        waiting += filter(None, (_target(each) for each in agent.handoffs))
+        if inner:
+            waiting += _inner_agents(agent)
+
+
+def _target(handoff: AnyAgent | Handoff[Any, Any]) -> AnyAgent | None:
+    """Return the agent that a handoff leads to, where that can be known beforehand."""
+    if isinstance(handoff, Agent):
+        return handoff
+    reference = handoff._agent_ref  # noqa: SLF001 - the SDK has no public way to the target
+    agent = reference() if reference is not None else None
+    return agent if isinstance(agent, Agent) else None
+
+
+def _inner_agents(agent: AnyAgent) -> Iterator[AnyAgent]:
+    for tool in agent.tools:
+        inner = getattr(tool, "_agent_instance", None)
+        if isinstance(inner, Agent):
+            yield inner
+
+
+def _asks(tool: object) -> bool:
+    if isinstance(tool, HostedMCPTool):
+        rule = tool.tool_config.get("require_approval", "always")
+        return rule != "never" and tool.on_approval_request is None
+    return getattr(tool, "needs_approval", False) is not False
+
+
+def _tool_name(tool: object) -> str:
+    name = getattr(tool, "name", None)
+    return name if isinstance(name, str) else type(tool).__name__
+
+
+def _with_memory(agent: AnyAgent) -> list[Any]:
+    """Return the agent's tools and those of memory whose names it does not use itself."""
+    taken = {_tool_name(tool) for tool in agent.tools}
+    return [*agent.tools, *(tool for tool in memory_tools() if tool.name not in taken)]
+
+
+def _handoff_tool(handoff: AnyAgent | Handoff[Any, Any]) -> str:
+    if isinstance(handoff, Agent):
+        return Handoff.default_tool_name(handoff)
+    return handoff.tool_name
+
+
+def _rewired(
+    handoff: AnyAgent | Handoff[Any, Any], copies: Mapping[int, AnyAgent]
+) -> AnyAgent | Handoff[Any, Any]:
+    """Return the handoff to the copy of its target."""
+    if isinstance(handoff, Agent):
+        return copies[id(handoff)]
+    rewired = copy.copy(handoff)
+    rewired.on_invoke_handoff = _redirected(handoff.on_invoke_handoff, copies)
+    target = _target(handoff)
+    if target is not None:
+        rewired._agent_ref = weakref.ref(copies[id(target)])  # noqa: SLF001 - as above
+    return rewired
+
+
+def _redirected(
+    invoke: Callable[[RunContextWrapper[Any], str], Awaitable[Any]],
+    copies: Mapping[int, AnyAgent],
+) -> Callable[[RunContextWrapper[Any], str], Awaitable[Any]]:
+    async def redirected(run: RunContextWrapper[Any], arguments: str) -> Any:
+        agent = await invoke(run, arguments)
+        return copies.get(id(agent), agent)
+
+    return redirected

@@ -1,0 +1,211 @@
+"""What of a session's history a model is sent. Pure.
+
+A model service refuses a history in which a tool call lacks its output, an output its call, or a
+reasoning item what it led to. The history is therefore cut only where a turn of the conversation
+begins, and what is left incomplete by a crash is left out. What is stored is never changed here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, TypeAlias
+
+import attrs
+
+Item: TypeAlias = dict[str, Any]
+"""One input item, in the shape of the model service."""
+
+_OUTPUTS: Final[dict[str, str]] = {
+    "function_call": "function_call_output",
+    "custom_tool_call": "custom_tool_call_output",
+    "computer_call": "computer_call_output",
+    "local_shell_call": "local_shell_call_output",
+    "shell_call": "shell_call_output",
+    "apply_patch_call": "apply_patch_call_output",
+    "tool_search_call": "tool_search_output",
+    "program": "program_output",
+}
+_OUTPUT_TYPES: Final = frozenset(_OUTPUTS.values())
+_BYTES_PER_TOKEN: Final = 4
+
+_Pair: TypeAlias = tuple[str, str]
+
+
+@attrs.frozen
+class Limits:
+    """How much history a model is sent: ``items`` at most, ``tokens`` by estimate."""
+
+    items: int
+    tokens: int | None = None
+
+
+def decode(stored: Iterable[str]) -> list[Item]:
+    """Return the items of records; what is no item is left out."""
+    items: list[Item] = []
+    for text in stored:
+        try:
+            value = json.loads(text)
+        except ValueError:
+            continue
+        if isinstance(value, dict):
+            items.append(value)
+    return items
+
+
+def encode(item: object) -> str:
+    """Return the record of an item."""
+    return well_formed(json.dumps(item, ensure_ascii=False, separators=(",", ":"), default=_plain))
+
+
+def well_formed(text: str) -> str:
+    """Return a text that can be encoded: split surrogate pairs joined, lone ones replaced."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def shape(stored: Sequence[str], limits: Limits) -> list[Item]:
+    """Return what a model is sent of the newest records, of which there are at most ``items``."""
+    items = decode(stored)
+    if len(stored) >= limits.items:
+        items = from_first_turn(items)
+    if limits.tokens is not None:
+        items = within(items, limits.tokens)
+    return repair(items)
+
+
+def turn_starts(items: Sequence[Item]) -> list[int]:
+    """Return where turns begin: at each message of a person that follows something else."""
+    return [
+        index
+        for index, item in enumerate(items)
+        if is_user(item) and (index == 0 or not is_user(items[index - 1]))
+    ]
+
+
+def from_first_turn(items: list[Item]) -> list[Item]:
+    """Drop the rest of a turn whose beginning is not here; a single torn turn is kept."""
+    starts = turn_starts(items)
+    return items[starts[0] :] if starts else items
+
+
+def last_turn(items: list[Item]) -> list[Item]:
+    """Return the newest turn, whole."""
+    starts = turn_starts(items)
+    return items[starts[-1] :] if starts else items
+
+
+def within(items: list[Item], tokens: int) -> list[Item]:
+    """Drop the oldest turns until the estimate fits; the newest turn always stays."""
+    starts = turn_starts(items)
+    if starts and starts[0] > 0:
+        starts.insert(0, 0)
+    kept, spent = len(items), 0
+    for start, end in zip(reversed(starts), reversed([*starts[1:], len(items)]), strict=True):
+        spent += sum(_estimate(item) for item in items[start:end])
+        if spent > tokens and kept < len(items):
+            break
+        kept = start
+    return items[kept:] if starts else items
+
+
+def repair(items: Sequence[Item]) -> list[Item]:
+    """Leave out calls without output, outputs without call, and reasoning that led to neither.
+
+    A call and its output belong together only inside one turn. Of several pairs with the same
+    call id the newest stays: some servers use ids again, and could not tell the pairs apart.
+    """
+    whole = _complete(items)
+    return [
+        item
+        for index, item in enumerate(items)
+        if index in whole and not (_is_reasoning(item) and not _leads_on(items, index, whole))
+    ]
+
+
+def is_user(item: Item) -> bool:
+    """Whether a person said it."""
+    return item.get("role") == "user"
+
+
+def is_assistant(item: Item) -> bool:
+    """Whether it is text of the assistant."""
+    return item.get("role") == "assistant"
+
+
+def call_id(item: Item) -> str | None:
+    """Return the id of a call or an output that belongs to a pair."""
+    value = item.get("call_id")
+    kind = item.get("type")
+    return value if isinstance(value, str) and (kind in _OUTPUTS or kind in _OUTPUT_TYPES) else None
+
+
+def _complete(items: Sequence[Item]) -> set[int]:
+    """Return the indexes of all items but the halves of pairs."""
+    kept: set[int] = set()
+    pairs: dict[_Pair, tuple[int, int]] = {}
+    waiting: dict[_Pair, int] = {}
+    for index, item in enumerate(items):
+        call, output = _roles(item)
+        if is_user(item):
+            waiting.clear()
+        if call is not None:
+            waiting[call] = index
+        elif output is not None:
+            if output in waiting:
+                pairs[output] = (waiting.pop(output), index)
+        else:
+            kept.add(index)
+    return kept.union(*pairs.values())
+
+
+def _roles(item: Item) -> tuple[_Pair | None, _Pair | None]:
+    """Return (pair it opens, pair it closes) of an item."""
+    kind = item.get("type")
+    if kind == "mcp_approval_request":
+        return ("mcp_approval_response", str(item.get("id"))), None
+    if kind == "mcp_approval_response":
+        return None, (kind, str(item.get("approval_request_id")))
+    identity = call_id(item)
+    if identity is None or not isinstance(kind, str):
+        return None, None
+    if kind in _OUTPUTS:
+        return (_OUTPUTS[kind], identity), None
+    return None, (kind, identity)
+
+
+def _leads_on(items: Sequence[Item], index: int, whole: set[int]) -> bool:
+    """Whether the item that a reasoning item led to is there, and stays."""
+    passed_call = False
+    for follower in range(index + 1, len(items)):
+        item = items[follower]
+        opens, closes = _roles(item)
+        if _is_reasoning(item):
+            continue
+        if opens is not None and follower not in whole:
+            passed_call = True
+            continue
+        if closes is not None or is_user(item):
+            return False
+        return not (passed_call and opens is None)
+    return False
+
+
+def _is_reasoning(item: Item) -> bool:
+    return item.get("type") == "reasoning"
+
+
+def _estimate(item: Item) -> int:
+    return len(encode(item).encode("utf-8", "replace")) // _BYTES_PER_TOKEN + 1
+
+
+def _plain(value: object) -> object:
+    """Return a vendor's model object as plain values."""
+    dump = getattr(value, "model_dump", None)
+    if dump is None:
+        msg = f"{type(value).__name__} cannot be stored"
+        raise TypeError(msg)
+    return dump(mode="json", exclude_unset=True)

@@ -1,0 +1,124 @@
+"""The runtime: one client for the application's life, one run per turn."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+import attrs
+from anyio import to_thread
+from openai import AsyncOpenAI
+
+from dragoman import (
+    EncodedInput,
+    Host,
+    RunEvent,
+    Runtime,
+    RuntimeCapabilities,
+    TurnHost,
+    TurnInput,
+    TurnRequest,
+)
+from dragoman_openai import agents
+from dragoman_openai.client import make_client
+from dragoman_openai.config import OpenAIConfig
+from dragoman_openai.context import TurnContext
+from dragoman_openai.feed import Feed
+from dragoman_openai.history import Limits, encode, well_formed
+from dragoman_openai.session import NAMESPACE, RecordsSession
+from dragoman_openai.turn import LastAgent, TurnRun
+from dragoman_openai.writes import Writes
+
+AGENT_NAMESPACE = f"{NAMESPACE}.agent"
+_CLOSING = 5.0
+"""Seconds that the client's connections get to close."""
+
+
+@attrs.define(eq=False)
+class OpenAIRuntime:
+    """A `dragoman.Runtime` over the OpenAI Agents SDK."""
+
+    _config: OpenAIConfig
+    _host: Host
+    _agents: agents.Agents
+    _client: AsyncOpenAI
+
+    @property
+    def capabilities(self) -> RuntimeCapabilities:
+        """Answers stream; runs neither pause for a decision nor resume."""
+        return RuntimeCapabilities(stream=True)
+
+    def encode_input(self, message: TurnInput) -> EncodedInput:
+        """Return the message as the item of a person in the history."""
+        item = {"role": "user", "content": well_formed(message.text)}
+        return EncodedInput(NAMESPACE, encode(item))
+
+    @asynccontextmanager
+    async def turn(
+        self, request: TurnRequest, host: TurnHost
+    ) -> AsyncIterator[AsyncIterator[RunEvent]]:
+        """Run one turn; leaving early cancels it and returns when it is down."""
+        feed = Feed()
+        failure: Exception | None = None
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._run, request, host, feed, Writes(tasks, self._host.clock))
+            try:
+                yield feed
+            except Exception as error:  # noqa: BLE001 - raised again below, outside the group
+                failure = error
+            tasks.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+
+    async def _run(self, request: TurnRequest, host: TurnHost, feed: Feed, writes: Writes) -> None:
+        """Make the run's parts and run it. Failing to make them is the end of the turn, too."""
+        try:
+            graph = await self._agents.of(request.profile)
+        except Exception as error:  # noqa: BLE001 - the operator's function may raise anything
+            from dragoman_openai.errors import classify
+
+            feed.close(classify(error))
+            return
+        run = TurnRun(
+            config=self._config,
+            client=self._client,
+            graph=graph,
+            context=_context(request, host),
+            session=RecordsSession(
+                request.session_id,
+                host.records(NAMESPACE),
+                Limits(self._config.history_items, self._config.history_tokens),
+                writes,
+            ),
+            last_agent=LastAgent(host.records(AGENT_NAMESPACE), writes),
+            writes=writes,
+            feed=feed,
+            clock=self._host.clock,
+            log=self._host.log,
+        )
+        await run.run()
+
+
+def _context(request: TurnRequest, host: TurnHost) -> TurnContext:
+    return TurnContext(
+        turn_id=request.turn_id,
+        session_id=request.session_id,
+        conversation_id=request.conversation_id,
+        profile=request.profile,
+        address=request.address,
+        inputs=request.inputs,
+        memory=host.memory,
+    )
+
+
+@asynccontextmanager
+async def open_runtime(config: OpenAIConfig, host: Host) -> AsyncIterator[Runtime]:
+    """Make the agents and the client, without touching the network; close the client at the end."""
+    made = await to_thread.run_sync(agents.load, config, host.name)
+    client = await to_thread.run_sync(make_client, config, host.network)
+    try:
+        yield OpenAIRuntime(config, host, made, client)
+    finally:
+        with anyio.CancelScope(shield=True), host.clock.move_on_after(_CLOSING):
+            await client.close()

@@ -1,0 +1,112 @@
+"""The SDK's `Session` over the records of a dragoman session."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import attrs
+from anyio import to_thread
+
+from dragoman import Records
+from dragoman_openai import history
+from dragoman_openai.history import Item, Limits
+from dragoman_openai.writes import Writes
+
+if TYPE_CHECKING:
+    from agents import RunContextWrapper, SessionSettings, TResponseInputItem
+
+NAMESPACE: Final = "openai"
+_LOOP_SIZE: Final = 32 * 1024
+"""Characters of records above which decoding goes to a worker thread."""
+
+
+@attrs.define(eq=False)
+class RecordsSession:
+    """One session's items, for one run.
+
+    Reading is bounded and gives a history that a model service accepts; nothing that is stored is
+    ever changed. All four methods take ``wrapper``, by which the SDK recognises sessions that may
+    be used by several runs; this one knows its turn already and has no need of it.
+    """
+
+    session_id: str
+    _records: Records
+    _limits: Limits
+    _writes: Writes
+    session_settings: SessionSettings | None = None
+    stored_messages: int = attrs.field(default=0, init=False)
+    """How many messages of the assistant this run has stored."""
+
+    stored_calls: set[str] = attrs.field(factory=set, init=False)
+    """The ids of the calls and outputs that this run has stored."""
+
+    async def get_items(
+        self, limit: int | None = None, *, wrapper: RunContextWrapper[Any] | None = None
+    ) -> list[TResponseInputItem]:
+        """Return the history for a model; with ``limit``, exactly the newest items as stored.
+
+        The SDK names a limit only to see what it stored last.
+        """
+        del wrapper
+        if limit is None:
+            stored = await self._records.read(self._limits.items)
+            return _typed(await self._shaped(stored))
+        newest = await self._records.read(min(limit, self._limits.items))
+        return _typed(history.decode(newest))
+
+    async def add_items(
+        self,
+        items: list[TResponseInputItem],
+        *,
+        wrapper: RunContextWrapper[Any] | None = None,
+    ) -> None:
+        """Store items, all or none; durable on return."""
+        del wrapper
+        if items:
+            await self._add([cast("Item", item) for item in items])
+
+    async def pop_item(
+        self, *, wrapper: RunContextWrapper[Any] | None = None
+    ) -> TResponseInputItem | None:
+        """Take the newest item out of the history. What was stored is kept by the records."""
+        del wrapper
+        stored = await self._records.read()
+        if not stored:
+            return None
+        await self._begin_anew(stored[:-1])
+        newest = history.decode(stored[-1:])
+        return _typed(newest)[0] if newest else None
+
+    async def clear_session(self, *, wrapper: RunContextWrapper[Any] | None = None) -> None:
+        """Begin an empty history. What was stored is kept by the records."""
+        del wrapper
+        await self._begin_anew(())
+
+    async def keep_last_turn(self) -> None:
+        """Begin a history of the newest turn only, for a service that refuses what is before."""
+        stored = await self._records.read(self._limits.items)
+        kept = history.repair(history.last_turn(history.decode(stored)))
+        await self._begin_anew([history.encode(item) for item in kept])
+
+    async def _shaped(self, stored: Sequence[str]) -> list[Item]:
+        if sum(map(len, stored)) <= _LOOP_SIZE:
+            return history.shape(stored, self._limits)
+        return await to_thread.run_sync(history.shape, stored, self._limits)
+
+    async def _add(self, items: Sequence[Item]) -> None:
+        encoded = [history.encode(item) for item in items]
+
+        async def append() -> None:
+            await self._records.append(encoded)
+            self.stored_messages += sum(map(history.is_assistant, items))
+            self.stored_calls.update(filter(None, map(history.call_id, items)))
+
+        await self._writes(append)
+
+    async def _begin_anew(self, stored: Sequence[str]) -> None:
+        await self._writes(lambda: self._records.new_generation(stored))
+
+
+def _typed(items: list[Item]) -> list[TResponseInputItem]:
+    return cast("list[TResponseInputItem]", items)

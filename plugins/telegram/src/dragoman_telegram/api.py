@@ -1,0 +1,131 @@
+"""The Bot API over HTTP: one call, one request, one answer or one typed error.
+
+The token is part of each request's path. So that nothing which prints a URL can show it, the
+client only ever sees URLs without it, and the real path goes beside them as the request's
+``target``. Nothing here tries a call twice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote, urlsplit
+
+import anyio.to_thread
+import attrs
+
+from dragoman import Address, NetworkPolicy, Secret, Unknown
+from dragoman_telegram.failures import answer_failure, call_failure
+from dragoman_telegram.fields import Json, as_map
+
+if TYPE_CHECKING:
+    import ssl
+
+    import httpx2
+
+ANSWER_TIMEOUT: Final = 30.0
+"""Seconds without a byte after which an answer is given up."""
+
+LARGE: Final = 32 << 10
+"""Bytes of an answer from which on it is parsed in a worker thread."""
+
+
+@attrs.define(eq=False)
+class BotApi:
+    """One pool of connections to the Bot API, for one bot."""
+
+    _client: httpx2.AsyncClient
+    _url: str
+    _path: str = attrs.field(repr=False)
+
+    async def call(self, method: str, *, address: Address | None = None, **params: object) -> Any:
+        """Call a method and return its ``result``.
+
+        ``address`` is the chat that the call concerns: errors are about it.
+        """
+        response = await self._request(method, json.dumps(params).encode("ascii"))
+        answer = await _read(response.content)
+        if response.status_code == 200 and answer.get("ok") is True and "result" in answer:
+            return answer["result"]
+        if response.status_code == 200 and answer.get("ok") is not False:
+            msg = f"{method}: the answer is not one of a Bot API server"
+            raise Unknown(msg)
+        retry_after = response.headers.get("retry-after", "")
+        raise answer_failure(
+            response.status_code, answer, address=address, retry_header=retry_after
+        )
+
+    async def _request(self, method: str, body: bytes) -> httpx2.Response:
+        import httpx2
+
+        try:
+            return await self._client.post(
+                f"{self._url}/{method}",
+                content=body,
+                headers={"content-type": "application/json"},
+                extensions={"target": f"{self._path}/{method}".encode("ascii")},
+            )
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            failure = call_failure(error, method)
+        # Raised out here: inside, the vendor's error would travel along as its context.
+        raise failure
+
+
+@attrs.frozen(eq=False)
+class Connector:
+    """Opens pools of connections, all under one network policy."""
+
+    _token: Secret
+    _api_url: str
+    _network: NetworkPolicy
+    _trust: ssl.SSLContext
+
+    @classmethod
+    async def prepare(cls, token: Secret, api_url: str, network: NetworkPolicy) -> Connector:
+        """Load the HTTP client and the trusted authorities, off the event loop."""
+        trust = await anyio.to_thread.run_sync(_load, network)
+        return cls(token, api_url, network, trust)
+
+    @asynccontextmanager
+    async def open(self, answer_timeout: float = ANSWER_TIMEOUT) -> AsyncIterator[BotApi]:
+        """Open a pool of its own; leaving closes its connections."""
+        token = quote(self._token.reveal(), safe=":")
+        path = f"{urlsplit(self._api_url).path}/bot{token}"
+        async with self._client(answer_timeout) as client:
+            yield BotApi(client, self._api_url, path)
+
+    def _client(self, answer_timeout: float) -> httpx2.AsyncClient:
+        import httpx2
+
+        return httpx2.AsyncClient(
+            verify=self._trust,
+            proxy=self._network.proxy,
+            timeout=httpx2.Timeout(answer_timeout, connect=self._network.connect_timeout),
+            # A connection that the server is about to drop makes a send uncertain: keep few, briefly.
+            limits=httpx2.Limits(
+                max_connections=32, max_keepalive_connections=8, keepalive_expiry=15
+            ),
+        )
+
+
+def _load(network: NetworkPolicy) -> ssl.SSLContext:
+    import httpx2
+
+    trust = httpx2.create_ssl_context()
+    if network.ca_file is not None:
+        trust.load_verify_locations(cafile=str(network.ca_file))
+    # Building a client imports the transport, which is slow the first time.
+    httpx2.AsyncClient(verify=trust, trust_env=False)
+    return trust
+
+
+async def _read(content: bytes) -> Json:
+    """Return the answer's object, or an empty one where it is none."""
+    try:
+        if len(content) < LARGE:
+            return as_map(json.loads(content))
+        return as_map(await anyio.to_thread.run_sync(json.loads, content))
+    except (ValueError, RecursionError):
+        return {}

@@ -1,0 +1,89 @@
+"""The manifest's table of a Telegram bot."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+from urllib.parse import urlsplit
+
+import attrs
+
+from dragoman import Secret
+from dragoman_telegram.account import SHARED_ACCOUNTS
+
+OFFICIAL_SERVER: Final = "https://api.telegram.org"
+
+
+def _without_slash(value: str) -> str:
+    return value.rstrip("/")
+
+
+def _is_server(_: object, __: attrs.Attribute[str], value: str) -> None:
+    parts = urlsplit(value)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        msg = "must be the http:// or https:// address of a Bot API server"
+        raise ValueError(msg)
+    if parts.query or parts.fragment or parts.username or parts.password:
+        msg = "must be a plain address: no query, no fragment, no credentials"
+        raise ValueError(msg)
+
+
+def _in_range(_: object, __: attrs.Attribute[int], value: int) -> None:
+    if not 1 <= value <= 50:  # the Bot API answers after 50 s at the latest
+        msg = "must be between 1 and 50 (seconds)"
+        raise ValueError(msg)
+
+
+@attrs.frozen(kw_only=True)
+class TelegramConfig:
+    """A ``[platforms.<id>]`` table with ``plugin = "telegram"``."""
+
+    token: Secret = attrs.field(
+        metadata={
+            "help": "the bot's token, as @BotFather shows it",
+            "pattern": r"[0-9]{3,20}:[A-Za-z0-9_-]{30,}",
+            "pattern_help": "a bot token looks like 123456789:AAE… and nothing around it",
+        }
+    )
+    api_url: str = attrs.field(
+        default=OFFICIAL_SERVER,
+        converter=_without_slash,
+        validator=_is_server,
+        metadata={"help": "address of the Bot API server; set it for a server of your own"},
+    )
+    poll_timeout: int = attrs.field(
+        default=50,
+        validator=_in_range,
+        metadata={"help": "longest wait of one poll for new messages, seconds, at most 50"},
+    )
+
+    @staticmethod
+    def check_id(list_name: str, native_id: str) -> str | None:
+        """Return what is wrong with an id of an ``[access]`` list, without its ``telegram:``."""
+        if list_name == "channels":
+            return _channel_problem(native_id)
+        return _person_problem(native_id)
+
+
+def _channel_problem(native_id: str) -> str | None:
+    if re.fullmatch(r"-[1-9][0-9]*", native_id):
+        return None
+    if re.fullmatch(r"[1-9][0-9]*", native_id):
+        return (
+            "ids of Telegram groups and channels are negative: "
+            f"the leading -100 is probably missing (-100{native_id})"
+        )
+    return "a Telegram group or channel is named by its negative number, as in -1001234567890"
+
+
+def _person_problem(native_id: str) -> str | None:
+    if re.fullmatch(r"-[1-9][0-9]*", native_id):
+        return "a negative id is a group or channel: it belongs in channels"
+    if not re.fullmatch(r"[1-9][0-9]*", native_id):
+        return "a person on Telegram is named by a positive number, as in 123456789"
+    if int(native_id) in SHARED_ACCOUNTS:
+        return (
+            "this id is Telegram's stand-in for anonymous administrators and channels: "
+            "it would let in anybody who writes that way"
+        )
+    return None

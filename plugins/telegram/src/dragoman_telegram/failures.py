@@ -1,0 +1,129 @@
+"""What went wrong with a call, as core's platform errors: by what to do next."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, Literal
+
+import attrs
+
+from dragoman import (
+    Address,
+    Conflict,
+    Forbidden,
+    Gone,
+    Moved,
+    NotSent,
+    Place,
+    PlatformError,
+    RateLimited,
+    Refused,
+    Unauthorized,
+    Unknown,
+)
+from dragoman_telegram.fields import Json, as_int, as_map, as_text, one_line
+
+if TYPE_CHECKING:
+    import httpx2
+
+PATIENCE: Final = 5.0
+"""Seconds to wait where Telegram asks to wait and does not say how long."""
+
+
+class NotModified(Refused):
+    """The message already shows exactly what the edit asks for."""
+
+
+def answer_failure(
+    status: int, answer: Json, *, address: Address | None, retry_header: str = ""
+) -> PlatformError:
+    """Return the error for an answer that is not ``ok``; an empty one was no Bot API answer."""
+    code = as_int(answer.get("error_code")) or status
+    description = as_text(answer.get("description"))
+    if code >= 500 or not (answer or 400 <= code < 500):
+        return Unknown(f"the Bot API server answered {code}")
+    if code == 429:
+        seconds = as_int(as_map(answer.get("parameters")).get("retry_after"))
+        return RateLimited(
+            _wait(seconds, retry_header), "instance" if address is None else "channel"
+        )
+    if code == 409:
+        return Conflict(_reason(description) or "another consumer uses this bot")
+    # Telegram answers 404 without more words where the token is not even one.
+    if code == 401 or (code == 404 and description == "Not Found"):
+        return Unauthorized("the Bot API server does not accept the token")
+    if code == 403:
+        return _forbidden(address)
+    return _refusal(answer, _reason(description) or f"status {code}", address)
+
+
+def _refusal(answer: Json, reason: str, address: Address | None) -> PlatformError:
+    moved = as_int(as_map(answer.get("parameters")).get("migrate_to_chat_id"))
+    if moved is not None and address is not None:
+        return Moved(attrs.evolve(address, channel=str(moved)))
+    words = reason.casefold()
+    for mark, what in _GONE:
+        if mark in words:
+            return Gone(what)
+    if "message is not modified" in words:
+        return NotModified(reason)
+    if any(mark in words for mark in _CLOSED):
+        return _forbidden(address)
+    return Refused(reason)
+
+
+_GONE: Final[tuple[tuple[str, Literal["message", "thread", "channel"]], ...]] = (
+    ("message to edit not found", "message"),
+    ("message can't be edited", "message"),
+    ("message_id_invalid", "message"),
+    ("message thread not found", "thread"),
+    ("topic_deleted", "thread"),
+    ("chat not found", "channel"),
+    ("peer_id_invalid", "channel"),
+)
+
+# Refusals that concern the bot's rights in the chat, not what it says.
+_CLOSED: Final = (
+    "topic_closed",
+    "chat_write_forbidden",
+    "not enough rights",
+    "have no rights to send",
+)
+
+
+def call_failure(error: httpx2.HTTPError | httpx2.InvalidURL, method: str) -> PlatformError:
+    """Return the error for a call without an answer.
+
+    It has the vendor's class name and no more of it: what the vendor's error holds on to leads
+    to the request, and that names the token.
+    """
+    import httpx2
+
+    name = f"{method}: {type(error).__name__}"
+    before_sending = (
+        httpx2.ConnectError,
+        httpx2.ConnectTimeout,
+        httpx2.PoolTimeout,
+        httpx2.ProxyError,
+        httpx2.UnsupportedProtocol,
+        httpx2.InvalidURL,
+    )
+    if isinstance(error, before_sending):
+        return NotSent(f"{name}: no connection to the Bot API server")
+    return Unknown(f"{name}: the request left and no answer came")
+
+
+def _forbidden(address: Address | None) -> Forbidden:
+    direct = address is not None and address.place is Place.DM
+    return Forbidden("person" if direct else "chat")
+
+
+def _wait(seconds: int | None, header: str) -> float:
+    if seconds is None and header.strip().isdecimal():
+        seconds = int(header)
+    return PATIENCE if seconds is None else float(max(seconds, 1))
+
+
+def _reason(description: str) -> str:
+    """Return Telegram's own words, less what they may quote of the message."""
+    return one_line(re.sub(r'"[^"]*"?', '"…"', description), 200)

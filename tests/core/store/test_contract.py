@@ -1,0 +1,25 @@
+"""The SQLite store passes the suite that every store has to pass."""
+
+from contextlib import asynccontextmanager
+
+import pytest
+
+from dragoman.store.sqlite import open_sqlite
+from dragoman.testing.store import StoreSuite
+
+
+class TestMemoryStore(StoreSuite):
+    @pytest.fixture
+    def open_store(self):
+        return lambda: open_sqlite(None)
+
+
+class TestFileStore(StoreSuite):
+    @pytest.fixture
+    def open_store(self, tmp_path):
+        @asynccontextmanager
+        async def fresh():
+            async with open_sqlite(tmp_path / "dragoman.db") as store:
+                yield store
+
+        return fresh

@@ -1,0 +1,113 @@
+"""What holds for every update, however broken."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman_telegram.account import Account
+from dragoman_telegram.entities import read_entities
+from dragoman_telegram.translate import translate
+
+ME = Account(7, "dragoman_bot")
+
+FIELDS = [
+    "update_id",
+    "message",
+    "channel_post",
+    "chat",
+    "id",
+    "type",
+    "is_forum",
+    "title",
+    "from",
+    "sender_chat",
+    "message_id",
+    "date",
+    "text",
+    "caption",
+    "entities",
+    "caption_entities",
+    "offset",
+    "length",
+    "user",
+    "message_thread_id",
+    "is_topic_message",
+    "reply_to_message",
+    "forward_origin",
+    "sender_user",
+    "first_name",
+    "username",
+    "voice",
+    "duration",
+    "location",
+    "latitude",
+    "longitude",
+    "dice",
+    "emoji",
+    "value",
+    "sticker",
+]
+WORDS = ("private", "supergroup", "mention", "bot_command", "text_mention", "@dragoman_bot", "/x@y")
+
+CHARACTERS = "ab@/_x ,:\n\t]\0é日🎉\u200d\ud83d\udc00"
+texts = st.text(st.sampled_from(CHARACTERS), max_size=30)
+scalars = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.integers(0, 20),
+    st.floats(),
+    texts,
+    st.sampled_from(WORDS),
+)
+json_like = st.recursive(
+    scalars,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4),
+        st.dictionaries(st.sampled_from(FIELDS) | texts, inner, max_size=8),
+    ),
+    max_leaves=30,
+)
+entity = st.fixed_dictionaries(
+    {"type": st.sampled_from(WORDS), "offset": st.integers(-2, 30), "length": st.integers(-2, 30)}
+)
+plausible = st.fixed_dictionaries(
+    {"message_id": st.integers(0), "date": st.integers(0, 2**32), "text": texts},
+    optional={
+        "entities": st.lists(entity, max_size=5),
+        "from": json_like,
+        "sender_chat": json_like,
+        "forward_origin": json_like,
+        "reply_to_message": json_like,
+        "message_thread_id": scalars,
+    },
+).flatmap(
+    lambda message: st.fixed_dictionaries(
+        {
+            "update_id": st.integers(0),
+            "message": st.just(message | {"chat": {"id": -5, "type": "group"}}),
+        }
+    )
+)
+
+
+@given(st.dictionaries(st.sampled_from(FIELDS), json_like, max_size=8) | plausible)
+def test_no_update_raises_and_every_event_has_a_text_that_can_be_stored(update: Any) -> None:
+    event = translate(update, ME, "tg").event
+    if event is not None:
+        assert event.text.strip()
+        assert event.sender.id
+        for text in (event.text, event.sender.name, event.address.channel, event.address.thread):
+            text.encode()
+
+
+@given(st.text(st.sampled_from("ab@ é日🎉\u200d"), max_size=30), st.data())
+def test_an_entity_covers_what_utf16_counting_says(text: str, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, len(text)))
+    units = [len(part.encode("utf-16-le")) // 2 for part in (text[:start], text[start:end])]
+    found = read_entities(text, [{"type": "x", "offset": units[0], "length": units[1]}])
+    assert [text[e.start : e.end] for e in found] == ([text[start:end]] if end > start else [])
