@@ -129,6 +129,11 @@ def test_a_replaced_block_gives_its_room_back():
     assert (answer.text, answer.overflow) == ("short" + "er" * 7, False)
 
 
+def test_the_size_grows_with_the_text():
+    assert Answer(99).size == 0
+    assert fed(*deltas("\u00e9", "x")).size == 3
+
+
 def test_tools_run_from_their_start_to_their_end():
     answer = fed(ToolStarted("1", "search"), ToolStarted("2", "fetch"))
     assert dict(answer.tools) == {"1": "search", "2": "fetch"}

@@ -233,11 +233,10 @@ def test_a_part_is_filled_by_what_the_platform_counts_not_by_characters():
 
 
 def test_no_part_shows_an_empty_block_before_or_after_its_text():
-    for ahead in range(20):
+    for rows in range(4, 24):
         for blank in range(0, 40, 3):
-            text = (
-                f"{'w' * ahead}\n\n```py\n" + "\n" * blank + "x = 1\n" * 8 + "```\ntail " + "t" * 50
-            )
+            gap = "\n" * blank
+            text = f"head\n\n```py\n{gap}" + "x = 1\n" * rows + f"{gap}```\ntail " + "t" * 50
             for part in split(text, 64, len):
                 assert all(content.strip() for _, content in code_of(part)), part
 
@@ -249,8 +248,15 @@ def test_code_is_cut_at_a_blank_line_where_one_is_near():
 
 
 def test_a_code_span_of_three_marks_opens_no_block():
-    text = "```code``` and words\n" * 40
-    assert all(part.startswith("```code```") for part in split(text, 100, len))
+    text = "\n".join(["```code``` and words"] * 40)
+    assert "\n".join(split(text, 100, len)) == text
+
+
+def test_a_sign_that_changes_a_full_stop_stays_with_it():
+    text = ("\u6587" * 40 + "\u3002\N{VARIATION SELECTOR-1}") * 6
+    parts = split(text, 64, len)
+    assert "".join(parts) == text
+    assert not any(part.startswith("\N{VARIATION SELECTOR-1}") for part in parts)
 
 
 def test_a_mark_that_stands_on_a_space_stays_with_it():

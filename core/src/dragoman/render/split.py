@@ -15,6 +15,7 @@ import attrs
 
 from dragoman.render.breaks import code_breaks, hard_breaks, text_breaks
 from dragoman.render.fences import INDENT, Fence, scan, spread_long_info
+from dragoman.render.graphemes import separable
 from dragoman.render.search import longest_fit
 from dragoman.render.text import SPACE, is_blank
 
@@ -163,6 +164,8 @@ class _Splitter:
         """
         text = self._text
         end = _SPACES.match(text, at).end()  # type: ignore[union-attr]  # it matches anything
+        if end > at and not separable(text, end, end):
+            end -= 1  # a combining mark stands on this space
         line = text.rfind("\n", at, end) + 1
         if line == 0:
             if at > 0 and text[at - 1] != "\n":

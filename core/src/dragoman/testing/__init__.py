@@ -1,6 +1,9 @@
 """What plugin authors test with: suites, fakes and a virtual clock.
 
-Needs the extra ``dragoman[testing]``.
+`dragoman.testing.store` and other suites need pytest: install ``dragoman[testing]``.
 """
 
 from dragoman.testing.clock import VirtualClock as VirtualClock
+from dragoman.testing.clock import settle as settle
+from dragoman.testing.platform import StubPlatform as StubPlatform
+from dragoman.testing.platform import StubPlugin as StubPlugin
