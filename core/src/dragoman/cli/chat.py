@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Chat until the input ends."""
     from dragoman.application import Application
-    from dragoman.cli.serving import serve
+    from dragoman.cli.serving import make_importable, serve
     from dragoman.errors import ManifestError
     from dragoman.logs import configure as configure_logs
     from dragoman.plugins.catalogue import Catalogue
@@ -46,6 +46,8 @@ def run(args: argparse.Namespace) -> int:
         return 2
     for secret in secrets:
         redactor.learn(secret)
+    if args.manifest:
+        make_importable(args.manifest)
     configure_logs(redactor, level="warning", as_json=False)
     print(words, file=sys.stderr)
     return serve(Application(manifest, catalogue, redactor), _until_input_ends)

@@ -34,13 +34,14 @@ def run(args: argparse.Namespace) -> int:
         print(error, file=sys.stderr)
         return 2
     from dragoman.application import Application
-    from dragoman.cli.serving import serve
+    from dragoman.cli.serving import make_importable, serve
     from dragoman.logs import configure as configure_logs
     from dragoman.secret import Redactor
 
     redactor = Redactor()
     for secret in loaded.secrets:
         redactor.learn(secret)
+    make_importable(args.manifest)
     configure_logs(redactor, level=args.log_level, as_json=args.log_json)
     for warning in loaded.warnings:
         print(f"warning: {warning}", file=sys.stderr)

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import anyio
@@ -19,6 +20,16 @@ NOT_USABLE: Final = 2
 TEMPORARY: Final = 75
 
 Companion: TypeAlias = Callable[[Application], Coroutine[Any, Any, None]]
+
+
+def make_importable(manifest: Path) -> None:
+    """Let references such as ``my_agent:triage`` find modules beside the manifest.
+
+    Last in the search order: a file there never stands in for an installed package.
+    """
+    folder = str(manifest.resolve().parent)
+    if folder not in sys.path:
+        sys.path.append(folder)
 
 
 def serve(app: Application, companion: Companion | None = None) -> int:

@@ -224,8 +224,10 @@ class Live:
         receipt = await self._call(call, "send" if fresh else "edit")
         self._changed_at = self._clock.boot()
         if receipt:
+            # An id, and the first text behind a placeholder, are worth a commit of their own.
+            first = fresh or shown.text == PLACEHOLDER
             shown.native_id, shown.text = receipt.native_id, wanted
-            await self._note(shown, at_once=fresh)
+            await self._note(shown, at_once=first)
 
     async def _call(self, call: Awaitable[Receipt], method: str) -> Receipt | None:
         """Make a call in the lane; return ``None`` where it may be made again."""

@@ -16,7 +16,7 @@ from dragoman.manifest.primitives import wrong_type
 from dragoman.manifest.problems import UnusableValueError, suggest
 from dragoman.secret import Secret
 
-_ATTRS_NAME: Final = re.compile(r"^'\w+' ")
+_ATTRS_NAME: Final = re.compile(r"'\w+' (?=must )")
 _ATTRS_VALUE: Final = re.compile(r"(: [^:]*| \(got .*\)| \(.* doesn't\))$", re.DOTALL)
 FACTORY: Final[type[Any]] = attrs.Factory  # type: ignore[assignment]  # typed as a function
 _SHORTEST: Final = 6
@@ -81,22 +81,35 @@ def _validate(
     known; one that misses a field, because that field has a problem of its own, is left out.
     """
     partial: Any = object.__new__(cls)
+    converted: dict[str, Any] = {}
     for key, field in fields.items():
         if key in made:
-            object.__setattr__(partial, field.name, made[key])
+            try:
+                converted[key] = _converted(made[key], field)
+            except Exception as error:  # noqa: BLE001 - a plugin's own converter may raise anything
+                yield _at(_readable(error, [made[key]]), key)
+                continue
+            object.__setattr__(partial, field.name, converted[key])
         elif field.default is not attrs.NOTHING:
             object.__setattr__(partial, field.name, _default(field.default, partial))
-    for key, value in made.items():
+    for key, value in converted.items():
         field = fields[key]
         try:
             _check_pattern(value, field.metadata)
-            # A converter changes what its validator sees: that pair runs in the constructor.
-            if field.validator is not None and field.converter is None:
+            if field.validator is not None:
                 field.validator(partial, field, value)
         except AttributeError:
             continue
         except Exception as error:  # noqa: BLE001 - a plugin's own validator may raise anything
-            yield _at(_readable(error, [value]), key)
+            yield _at(_readable(error, [made[key], value]), key)
+
+
+def _converted(value: Any, field: attrs.Attribute[Any]) -> Any:
+    """Apply the field's own converter, except one that wants the instance: that is made later."""
+    converter: Any = field.converter
+    if converter is None or isinstance(converter, attrs.Converter):
+        return value
+    return converter(value)
 
 
 def _default(default: Any, partial: object) -> Any:
@@ -112,10 +125,8 @@ def _check_pattern(value: object, metadata: Mapping[Any, Any]) -> None:
         return
     for secret in _secrets(value):
         if not re.fullmatch(pattern, secret.reveal()):
-            looks = metadata.get("pattern_help", "has another form")
-            raise UnusableValueError(
-                f"the value of {secret.origin} does not fit: what belongs here {looks}"
-            )
+            looks = metadata.get("pattern_help", "it has not the form of what belongs here")
+            raise UnusableValueError(f"the value of {secret.origin} does not fit: {looks}")
 
 
 def _secrets(value: object) -> Iterator[Secret]:
@@ -140,7 +151,8 @@ def _readable(error: Exception, values: Iterable[object]) -> Exception:
         return error
     first = error.args[0] if error.args else ""
     text = first if isinstance(first, str) else ""
-    text = _ATTRS_VALUE.sub("", _ATTRS_NAME.sub("", text))
+    if _ATTRS_NAME.match(text):
+        text = _ATTRS_VALUE.sub("", _ATTRS_NAME.sub("", text))
     for shown in sorted(set(_strings(list(values))), key=len, reverse=True):
         text = text.replace(repr(shown), "the value")
         if len(shown) >= _SHORTEST:

@@ -99,6 +99,8 @@ class _Splitter:
 
     def _begins_anew(self, start: int, fence: Fence, most: int) -> bool:
         """Whether a block that does not fit here begins the next part: it is cut there or fits."""
+        if self._size(start, fence.start) > self._limit:
+            return False  # only a length that shrinks as its text grows
         if (fence.start - start) * 2 >= most - start:
             return True
         return (
@@ -112,7 +114,8 @@ class _Splitter:
         if top > body:
             end = self._best(start, top, code_breaks(self._text, body, top))
         if fence.start > start and not _SEEN.search(self._text, fence.body, end):
-            return fence.start  # rather than an empty block at the end of the part
+            # Rather than an empty block at the end of the part.
+            return fence.start if self._size(start, fence.start) <= self._limit else end
         return end
 
     def _best(self, start: int, most: int, breaks: Iterator[int]) -> int:
