@@ -137,7 +137,10 @@ class Project:
         return directory
 
 
+ACME = Path(__file__).parent / "acme"
+
 PROJECTS = (
+    *(Project(path.stem, path.read_text()) for path in sorted(ACME.glob("*.py"))),
     Project("irc", registering("platforms", "irc")),
     Project("parrot", registering("runtimes", "parrot")),
     Project("attic", registering("memories", "attic")),

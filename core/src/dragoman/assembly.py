@@ -9,11 +9,14 @@ from typing import Any, Final
 
 import anyio
 import attrs
+from anyio.abc import TaskGroup
 
+from dragoman.causes import find
 from dragoman.clock import Clock
 from dragoman.components import Component
 from dragoman.errors import DragomanError, PluginError
 from dragoman.host import ComponentHost
+from dragoman.lifetime import Lifetime
 from dragoman.logs import logger
 from dragoman.manifest.model import ComponentTable, Manifest
 from dragoman.plugins.catalogue import Catalogue
@@ -62,12 +65,13 @@ class Opener:
         """Open every component; an optional one that fails is left out and logged."""
         assembly = Assembly()
         async with AsyncExitStack() as stack:
+            tasks = await stack.enter_async_context(anyio.create_task_group())
             for kind in ORDER:
                 for table in self.manifest.components:
                     if table.kind != kind:
                         continue
                     try:
-                        opened = await self._enter(stack, table)
+                        opened = await self._open(stack, tasks, table)
                     except PluginError as error:
                         if not table.optional:
                             raise
@@ -76,22 +80,22 @@ class Opener:
                         getattr(assembly, kind)[table.id] = opened
             yield assembly
 
-    async def _enter(self, stack: AsyncExitStack, table: ComponentTable) -> object:
-        """Open one component and its task group, which ends before the component closes."""
+    async def _open(self, stack: AsyncExitStack, tasks: TaskGroup, table: ComponentTable) -> object:
+        """Open one component in time; it is closed when the stack unwinds."""
         host = self._host(table)
         component = self._component(table)
-        opened: object = None
         try:
-            with anyio.move_on_after(OPEN_SECONDS) as scope:
-                opened = await stack.enter_async_context(component.open(table.config, host))
-        except DragomanError as error:
-            raise self._failed(table, str(error)) from error
+            life = Lifetime(host, component.open(table.config, host))
         except Exception as error:
             raise self._failed(table, f"{type(error).__name__}: {error}") from error
-        if scope.cancelled_caught:
+        stack.push_async_callback(life.close)
+        if not await life.open(tasks, OPEN_SECONDS):
             raise self._failed(table, f"open took longer than {OPEN_SECONDS:g} s")
-        await stack.enter_async_context(_tasks_of(host))
-        return opened
+        if life.failure is not None:
+            cause = find(life.failure, DragomanError)
+            reason = str(cause) if cause else f"{type(life.failure).__name__}: {life.failure}"
+            raise self._failed(table, reason) from life.failure
+        return life.product
 
     def _component(self, table: ComponentTable) -> Component[Any, Any]:
         component = self.catalogue.resolve(table.kind, table.plugin)
@@ -123,14 +127,3 @@ class Opener:
             self.catalogue.distribution_of(table.plugin),
             self.redactor(f"{table.name} cannot be opened: {reason}"),
         )
-
-
-@asynccontextmanager
-async def _tasks_of(host: ComponentHost) -> AsyncIterator[None]:
-    async with anyio.create_task_group() as tasks:
-        host.attach(tasks)
-        try:
-            yield
-        finally:
-            host.attach(None)
-            tasks.cancel_scope.cancel()

@@ -23,7 +23,11 @@ class RedactingFilter(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Rewrite the record in place, and keep it."""
-        record.msg = self._redactor(record.getMessage())
+        try:
+            message = record.getMessage()
+        except (TypeError, ValueError, KeyError):
+            message = f"{record.msg} (its arguments do not fit)"
+        record.msg = self._redactor(message)
         record.args = ()
         if record.exc_info:
             text = logging.Formatter().formatException(record.exc_info)

@@ -57,9 +57,7 @@ class ChatConfig:
     labels: dict[str, str] = attrs.field(factory=dict)
     cache: Path = Path("cache")
     webhook: Webhook | None = None
-    url: str = attrs.field(
-        default="http://localhost", converter=_lower, validator=_is_address
-    )
+    url: str = attrs.field(default="http://localhost", converter=_lower, validator=_is_address)
     extra: int | str = 0
 
     @staticmethod

@@ -84,14 +84,12 @@ def spelled(key: str, quote: bool) -> str:
 
 
 def without_comments(value: str) -> str:
-    return value.split(" #")[0] if value.startswith("1979") else value
+    return value.split(" #", maxsplit=1)[0] if value.startswith("1979") else value
 
 
 INLINE = st.recursive(
     SCALARS.map(without_comments),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(ANY_KEY, inner, max_size=3)
-    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(ANY_KEY, inner, max_size=3),
     max_leaves=6,
 )
 

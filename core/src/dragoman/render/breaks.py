@@ -35,10 +35,10 @@ def text_breaks(text: str, start: int, fit: int, reach: int) -> Iterator[int]:
     """
     around = spans(text, start, fit, reach)
     found = _find(text, start, fit)
-    found[_WORD] = sorted([*found[_WORD], *(s for s, e in around if start < s <= fit < e)])
-    yield from _by_preference(found, start, fit, around)
+    found[_WORD] = sorted([*found[_WORD], *((s, s) for s, e in around if start < s <= fit < e)])
+    yield from _by_preference(text, found, start, fit, around)
     if around:
-        yield from _by_preference(found, start, fit, ())
+        yield from _by_preference(text, found, start, fit, ())
 
 
 def code_breaks(text: str, start: int, fit: int) -> Iterator[int]:
@@ -70,19 +70,16 @@ def hard_breaks(text: str, start: int, fit: int) -> Iterator[int]:
     yield last
 
 
-def _find(text: str, start: int, fit: int) -> list[list[int]]:
-    found: list[list[int]] = [[], [], [], []]
+def _find(text: str, start: int, fit: int) -> list[list[Span]]:
+    """Return the gaps at which a cut is possible, by kind: where it is, where text goes on."""
+    found: list[list[Span]] = [[], [], [], []]
     for run in _RUN.finditer(text, start + 1, fit + 1):
         if run.end() > fit:
             run = _RUN.match(text, run.start()) or run  # noqa: PLW2901  # all of it
         if run[0][0] in SPACE:
-            kind, at = _kind(text, run), run.start()
-        else:
-            kind, at = _SENTENCE, run.end()
-        if at > fit or (kind >= _SENTENCE and _makes_fence(text, start, at, run.end())):
-            continue
-        if separable(text, at, run.end()):
-            found[kind].append(at)
+            found[_kind(text, run)].append(run.span())
+        elif run.end() <= fit:
+            found[_SENTENCE].append((run.end(), run.end()))
     return found
 
 
@@ -95,14 +92,21 @@ def _kind(text: str, run: re.Match[str]) -> int:
 
 
 def _by_preference(
-    found: Sequence[Sequence[int]], start: int, fit: int, around: Sequence[Span]
+    text: str, found: Sequence[Sequence[Span]], start: int, fit: int, around: Sequence[Span]
 ) -> Iterator[int]:
     high = fit + 1
     for share in _SHARES:
         low = start + (fit - start) // share
-        for kind in found:
-            latest = (at for at in reversed(kind) if low <= at < high)
-            yield from islice((at for at in latest if not _tears(around, at)), _TRIES)
+        for kind, gaps in enumerate(found):
+            usable = (
+                at
+                for at, resume in reversed(gaps)
+                if low <= at < high
+                and not _tears(around, at)
+                and separable(text, at, resume)
+                and not (kind >= _SENTENCE and _makes_fence(text, start, at, resume))
+            )
+            yield from islice(usable, _TRIES)
         high = low
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 import attrs
@@ -73,34 +74,32 @@ def scan(text: str, longest: int | None = None) -> list[Fence]:
     if "```" not in text and "~~~" not in text:
         return []
     fences: list[Fence] = []
-    opened: Fence | None = None
+    opening: re.Match[str] | None = None
     content = 0  # the column at which the latest list item's text begins
     for line in _LINE.finditer(text):
-        if opened is not None:
-            if _closes(opened, line):
-                fences.append(
-                    attrs.evolve(opened, body_end=line.start(), end=line.end(), closed=True)
-                )
-                opened = None
+        if opening is not None:
+            if _closes(opening, line):
+                fences.append(_fence(text, opening, line))
+                opening = None
         elif line["marker"] and _opens(line, content, longest):
-            opened = _open(text, line)
+            opening = line
         elif line["item"]:
             content = _width(line["lead"] + line["item"])
         elif not line["lead"]:
             content = 0
-    if opened is not None:
-        fences.append(opened)
+    if opening is not None:
+        fences.append(_fence(text, opening, None))
     return fences
 
 
-def spread_long_info(text: str, longest: int, limit: int) -> str:
+def spread_long_info(text: str, fences: Sequence[Fence], limit: int) -> str:
     """Return ``text`` with info strings of more than ``limit`` bytes made the first line of code.
 
     No language has such a name; it is code whose newline is missing, and it can be cut there.
     """
     pieces: list[str] = []
     done = 0
-    for fence in scan(text, longest):
+    for fence in fences:
         if len(fence.info.encode("utf-8", "replace")) > limit:
             pieces.append(text[done : fence.info_at])
             done = fence.info_at
@@ -119,27 +118,27 @@ def _opens(line: re.Match[str], content: int, longest: int | None) -> bool:
     return _width(line["lead"]) <= content + INDENT
 
 
-def _closes(fence: Fence, line: re.Match[str]) -> bool:
+def _closes(opening: re.Match[str], line: re.Match[str]) -> bool:
     marker = line["marker"]
     return (
         marker is not None
-        and marker.startswith(fence.marker)
+        and marker.startswith(opening["marker"])
         and not line["item"]
         and not line["info"].strip()
-        and _width(line["lead"]) <= fence.column + INDENT
+        and _width(line["lead"]) <= _width(opening["lead"] + opening["item"]) + INDENT
     )
 
 
-def _open(text: str, line: re.Match[str]) -> Fence:
+def _fence(text: str, opening: re.Match[str], closing: re.Match[str] | None) -> Fence:
     end = len(text)
     return Fence(
-        start=line.start(),
-        info_at=line.start("info"),
-        body=min(line.end() + 1, end),
-        body_end=end,
-        end=end,
-        column=_width(line["lead"] + line["item"]),
-        marker=line["marker"],
-        info=line["info"].strip(),
-        closed=False,
+        start=opening.start(),
+        info_at=opening.start("info"),
+        body=min(opening.end() + 1, end),
+        body_end=end if closing is None else closing.start(),
+        end=end if closing is None else closing.end(),
+        column=_width(opening["lead"] + opening["item"]),
+        marker=opening["marker"],
+        info=opening["info"].strip(),
+        closed=closing is not None,
     )

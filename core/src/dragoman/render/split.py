@@ -47,8 +47,11 @@ def split(markdown: str, limit: int, length: Callable[[str], int]) -> list[str]:
     if limit < SMALLEST:
         msg = f"a part needs a limit of at least {SMALLEST}, not {limit}"
         raise ValueError(msg)
-    text = spread_long_info(markdown, limit // 8, limit // 4)
-    return list(_Splitter(text, limit, length, scan(text, limit // 8)).parts())
+    fences = scan(markdown, limit // 8)
+    text = spread_long_info(markdown, fences, limit // 4)
+    if text != markdown:
+        fences = scan(text, limit // 8)
+    return list(_Splitter(text, limit, length, fences).parts())
 
 
 @attrs.define(eq=False)
