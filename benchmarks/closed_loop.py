@@ -24,7 +24,8 @@ from dragoman.echo import EchoConfig
 from dragoman.manifest.model import Access, ComponentTable, Manifest, Profile
 from dragoman.plugins.catalogue import Catalogue
 from dragoman.store.operations import PutValue
-from dragoman.testing.platform import StubConfig, StubPlatform, StubPlugin
+from dragoman.testing.platform import StubConfig, StubPlatform
+from dragoman.testing.plugin import StubPlugin
 
 TEXT = "please repeat this **word** to me, all of it, now"
 

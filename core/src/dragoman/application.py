@@ -24,10 +24,12 @@ from dragoman.flow.sinks import SinkFan
 from dragoman.flow.supervise import supervise
 from dragoman.flow.turn import TurnRunner
 from dragoman.flow.turns import Turns
+from dragoman.hookspecs import PlatformStatus
 from dragoman.logs import logger
 from dragoman.manifest.model import Manifest
+from dragoman.outbox.attempt import Exit
 from dragoman.outbox.limits import Limits
-from dragoman.outbox.outbox import Exit, Outbox
+from dragoman.outbox.outbox import Outbox
 from dragoman.plugins.catalogue import Catalogue
 from dragoman.plugins.hooktable import HookTable
 from dragoman.protocols import Platform
@@ -150,19 +152,21 @@ class Application:
     ) -> AsyncIterator[_Services]:
         """Run what outlives the connections: outbox, sinks, turns and leases."""
         limits = self.manifest.limits
+        router = Router.of(self.manifest)
         async with anyio.create_task_group() as tasks:
             exits = {
-                name: Exit(platform, Limits(self.clock))
+                name: Exit(platform, Limits(self.clock), self.clock)
                 for name, platform in assembly.platforms.items()
             }
             outbox = Outbox(store, self.clock, log, exits, tasks)
+            sinks = SinkFan(assembly.sinks, tasks, log)
             runner = TurnRunner(
                 store=store,
                 clock=self.clock,
                 log=log,
                 outbox=outbox,
                 hooks=hooks,
-                sinks=SinkFan(assembly.sinks, tasks, log),
+                sinks=sinks,
                 runtimes=assembly.runtimes,
                 memories=assembly.memories,
                 profiles=self.manifest.profiles,
@@ -170,17 +174,21 @@ class Application:
             )
             async with anyio.create_task_group() as running:
                 turns = Turns(
-                    owner, store, self.clock, log, running, limits.concurrent_turns, runner.run
+                    owner=owner,
+                    store=store,
+                    clock=self.clock,
+                    log=log,
+                    tasks=running,
+                    platforms=frozenset(assembly.platforms),
+                    slots=limits.concurrent_turns,
+                    work=runner.run,
                 )
-                tasks.start_soon(turns.run)
-                tasks.start_soon(turns.renew)
-                await outbox.resume()
                 door = Door(
                     store=store,
                     clock=self.clock,
                     log=log,
                     admission=Admission(self.manifest.access, self._kinds(), hooks),
-                    router=Router.of(self.manifest),
+                    router=router,
                     hooks=hooks,
                     kinds=self._kinds(),
                     runtimes=assembly.runtimes,
@@ -188,7 +196,11 @@ class Application:
                     turns=turns,
                     outbox=outbox,
                 )
-                yield _Services(store, outbox, turns, running, door)
+                await outbox.resume()
+                await door.expire_waiting()
+                tasks.start_soon(turns.run)
+                tasks.start_soon(turns.renew)
+                yield _Services(store, outbox, sinks, turns, running, router, door)
             tasks.cancel_scope.cancel()
 
     def _kinds(self) -> dict[str, str]:
@@ -209,7 +221,14 @@ class Application:
         """Run each platform and its intake; none of them waits for another."""
 
         async def connect(name: str) -> None:
-            intake = Intake(name, services.store, self.clock, log, services.door.decide)
+            intake = Intake(
+                name,
+                services.store,
+                self.clock,
+                log,
+                services.router.lane_of,
+                services.door.decide,
+            )
             async with anyio.create_task_group() as own:
                 own.start_soon(intake.run)
                 await supervise(
@@ -218,8 +237,12 @@ class Application:
                     intake.deliver,
                     clock=self.clock,
                     log=log,
-                    observe=hooks.observe,
+                    observe=observe,
                 )
+
+        def observe(status: PlatformStatus) -> None:
+            # Adapters quote what they connected to, and observers may show it to anyone.
+            hooks.observe(attrs.evolve(status, reason=self.redactor(status.reason)))
 
         for name in assembly.platforms:
             tasks.start_soon(connect, name)
@@ -235,6 +258,7 @@ class Application:
             await services.turns.idle()
         with self.clock.move_on_after(FLUSH_SECONDS):
             await services.outbox.flush()
+            await services.sinks.flush()
 
 
 @attrs.frozen
@@ -243,6 +267,8 @@ class _Services:
 
     store: SqliteStore
     outbox: Outbox
+    sinks: SinkFan
     turns: Turns
     running: TaskGroup
+    router: Router
     door: Door

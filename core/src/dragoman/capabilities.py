@@ -72,7 +72,8 @@ class Capabilities:
     shortest time between two visible changes of one chat (send or edit) while an answer streams;
     ``group_edit_interval`` the same in groups. ``typing_interval`` is how often a typing notice
     has to be repeated to stay visible. ``markdown`` says whether the platform renders Markdown:
-    where it does, constructs that are still open are closed in each preview.
+    where it does, constructs that are still open are closed in each preview. ``final_edit`` asks
+    for a last edit with ``Outbound.final`` also where a preview shows the whole text already.
     """
 
     max_text: int = attrs.field(validator=attrs.validators.ge(64))
@@ -80,6 +81,7 @@ class Capabilities:
     dialect: Dialect = attrs.field(factory=PlainDialect)
     markdown: bool = True
     edit: bool = False
+    final_edit: bool = False
     typing: bool = False
     idempotent_send: bool = False
     edit_interval: float = 1.0

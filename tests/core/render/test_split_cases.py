@@ -247,6 +247,17 @@ def test_code_is_cut_at_a_blank_line_where_one_is_near():
     assert second == "```\n" + "y = 2\n" * 7 + "```"
 
 
+@pytest.mark.parametrize("text", ["     ``` word", "`" * 20 + " some words", "> ```\n> word"])
+def test_a_line_that_only_looks_like_a_fence_is_not_lost(text):
+    assert "".join("".join(split(text, 64, len)).split()) == "".join(text.split())
+
+
+@pytest.mark.parametrize("ahead", range(40, 70))
+def test_marks_after_a_cut_inside_a_line_are_not_lost(ahead):
+    text = "w" * ahead + " ``` " + "tail " * 30
+    assert "".join("".join(split(text, 64, len)).split()) == "".join(text.split())
+
+
 def test_a_code_span_of_three_marks_opens_no_block():
     text = "\n".join(["```code``` and words"] * 40)
     assert "\n".join(split(text, 100, len)) == text

@@ -78,6 +78,10 @@ FRAGMENTS = [
     *["\N{NO-BREAK SPACE}", "\N{IDEOGRAPHIC SPACE}", *CLUSTERS, *SCRIPTS, *WORDS],
 ]
 noise = st.lists(st.sampled_from(FRAGMENTS), max_size=120).map("".join)
+MARKS = ["```", "~~~", "`", "``", "````", "**", " ", " ", "\n", "- x ", "word", "z" * 30]
+marked_lines = st.lists(st.sampled_from(MARKS), max_size=80).map(
+    lambda pieces: "w " + "".join(pieces).replace("\n", "\nw ")
+)
 limits = st.integers(64, 400) | st.sampled_from([64, 65, 500, 2000, 4096]) | st.integers(64, 40_000)
 units = st.sampled_from(list(LengthUnit))
 
@@ -116,7 +120,7 @@ def blocks(text):
 def check_parts(text, limit, unit):
     parts = split(text, limit, unit.measure)
     assert all(unit.measure(part) <= limit for part in parts)
-    assert not any(is_blank(part) for part in parts)
+    assert not any(is_blank(part, limit // 8) for part in parts)
     assert len(parts) <= 4 * unit.measure(text) / limit + 8
     return parts
 
@@ -142,6 +146,13 @@ def test_parts_are_within_the_limit_balanced_and_lose_nothing(text, limit, unit)
 @given(noise, limits, units)
 def test_fc_spl_01_hostile_text_ends_within_the_limit_and_the_number_of_parts(text, limit, unit):
     check_parts(text, limit, unit)
+
+
+@quick
+@given(marked_lines, st.integers(64, 300), units)
+def test_marks_inside_lines_are_text_and_none_is_lost(text, limit, unit):
+    parts = check_parts(text, limit, unit)
+    assert "".join("".join(parts).split()) == "".join(text.split())
 
 
 @quick

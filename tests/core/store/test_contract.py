@@ -1,6 +1,6 @@
 """The SQLite store passes the suite that every store has to pass."""
 
-from contextlib import asynccontextmanager
+import itertools
 
 import pytest
 
@@ -17,9 +17,5 @@ class TestMemoryStore(StoreSuite):
 class TestFileStore(StoreSuite):
     @pytest.fixture
     def open_store(self, tmp_path):
-        @asynccontextmanager
-        async def fresh():
-            async with open_sqlite(tmp_path / "dragoman.db") as store:
-                yield store
-
-        return fresh
+        numbers = itertools.count()
+        return lambda: open_sqlite(tmp_path / f"{next(numbers)}.db")

@@ -37,6 +37,7 @@ class Console:
             transport=Transport.NON_REPLAYING,
             markdown=False,
             edit=True,
+            final_edit=True,
             typing=True,
             edit_interval=0.05,
             typing_interval=1.0,

@@ -43,11 +43,12 @@ class Admission:
     def _listed(self, event: Inbound, kind: str) -> str:
         """Return the list that names the sender or the channel, or nothing."""
         workspace = event.address.workspace
-        person = _identity(kind, workspace, event.sender.id)
-        if person in self._access.owners:
-            return "owners"
-        if person in self._access.users:
-            return "users"
+        if event.sender.id:  # posts of a channel have no author
+            person = _identity(kind, workspace, event.sender.id)
+            if person in self._access.owners:
+                return "owners"
+            if person in self._access.users:
+                return "users"
         if _identity(kind, workspace, event.address.channel) in self._access.channels:
             return "channels"
         return ""

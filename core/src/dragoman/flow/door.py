@@ -8,6 +8,7 @@ from typing import Final
 
 import attrs
 
+from dragoman.causes import describe
 from dragoman.clock import Clock
 from dragoman.flow.admission import Admission
 from dragoman.flow.routing import Routed, Router
@@ -19,12 +20,16 @@ from dragoman.messages import Inbound, Place
 from dragoman.outbox.outbox import Outbox
 from dragoman.plugins.hooktable import HookTable
 from dragoman.protocols import Runtime, TurnInput
+from dragoman.render.text import sanitise
 from dragoman.states import DeliveryState, EventState
 from dragoman.store.operations import Accept, Delivery, Settle, StoredEvent
 from dragoman.store.sqlite import SqliteStore
 
 EXPIRED_NOTICE: Final = (
     "This message reached me too late to be answered as if it were new. Please send it again."
+)
+UNAVAILABLE_NOTICE: Final = (
+    "The agent of this conversation is not available at the moment. Please try again later."
 )
 FULL_NOTICE: Final = (
     "Too many messages are waiting here, so this one was not taken. Please send it again later."
@@ -57,17 +62,19 @@ class Door:
             return await self._refuse(stored, verdict.reason)
         routed = await self._route(event)
         if routed is None:
-            return await self._refuse(stored, "no route and no default profile")
+            return await self._refuse(stored, "no route and no default profile", verdict.reason)
         if not event.addressed and routed.profile.trigger == "addressed":
             return await self._end(stored, EventState.IGNORED, "not addressed", verdict.reason)
         verdict = await self._admission.decide(event, routed.name, (routed.name,))
         if not verdict.allowed:
             return await self._refuse(stored, verdict.reason)
         if self._age(event) > self._limits.freshness:
-            return await self._expire(stored, verdict.reason)
+            return await self._end(
+                stored, EventState.EXPIRED, "older than freshness", verdict.reason, EXPIRED_NOTICE
+            )
         text = await self._inbound(event, routed)
         if isinstance(text, Drop):
-            return await self._refuse(stored, text.reason)
+            return await self._refuse(stored, text.reason, verdict.reason)
         return await self._admit(stored, text, routed, verdict.reason)
 
     async def _route(self, event: Inbound) -> Routed | None:
@@ -86,12 +93,17 @@ class Door:
         platform = event.address.platform
         view = ConversationView(platform, self._kinds[platform], routed.name, (routed.name,))
         changed = await self._hooks.inbound(event, view)
-        return changed if isinstance(changed, Drop) else changed.text
+        return changed if isinstance(changed, Drop) else sanitise(changed.text)
 
     async def _admit(self, stored: StoredEvent, text: str, routed: Routed, rule: str) -> None:
         event = stored.inbound
-        runtime = self._runtimes[routed.profile.runtime]
-        encoded = runtime.encode_input(TurnInput(stored.id, text, event.sender, event.sent_at))
+        try:
+            runtime = self._runtimes[routed.profile.runtime]
+            encoded = runtime.encode_input(TurnInput(stored.id, text, event.sender, event.sent_at))
+        except Exception as error:  # noqa: BLE001 - a runtime that is not usable stops nobody else
+            self._log.error("runtime %s: %s", routed.profile.runtime, describe(error))
+            reason = f"runtime {routed.profile.runtime} is not available"
+            return await self._end(stored, EventState.REFUSED, reason, rule, UNAVAILABLE_NOTICE)
         full = self._notice(event, FULL_NOTICE)
         accepted = await self._turns.accept(
             Accept(
@@ -99,7 +111,7 @@ class Door:
                 conversation=conversation_key(event.address, event.sender, routed.profile.scope),
                 profile=routed.name,
                 runtime=routed.profile.runtime,
-                rule=rule,
+                rule=sanitise(rule),
                 namespace=encoded.namespace if encoded else "",
                 item=encoded.item if encoded else "",
                 text=None if text == event.text else text,
@@ -110,30 +122,43 @@ class Door:
         )
         if accepted.full:
             self._outbox.push([full])
+        return None
 
-    async def _refuse(self, stored: StoredEvent, reason: str) -> None:
+    async def expire_waiting(self) -> None:
+        """End what has waited for its turn too long, as after days without a gateway."""
+        oldest = self._now() - self._limits.freshness
+        while overdue := await self._store.read.overdue(oldest, 100):
+            for stored in overdue:
+                await self._end(
+                    stored, EventState.EXPIRED, "waited too long", notice=EXPIRED_NOTICE
+                )
+
+    async def _refuse(self, stored: StoredEvent, reason: str, rule: str = "") -> None:
         self._log.info(
             "event %s of %s refused: %s", stored.id, stored.inbound.address.platform, reason
         )
-        await self._end(stored, EventState.REFUSED, reason, reason)
+        await self._end(stored, EventState.REFUSED, reason, rule or reason)
 
-    async def _expire(self, stored: StoredEvent, rule: str) -> None:
-        notice = self._notice(stored.inbound, EXPIRED_NOTICE)
+    async def _end(
+        self,
+        stored: StoredEvent,
+        state: EventState,
+        reason: str,
+        rule: str = "",
+        notice: str = "",
+    ) -> None:
+        told = self._notice(stored.inbound, notice) if notice else None
         await self._store.apply(
             Settle(
                 event_id=stored.id,
-                state=EventState.EXPIRED,
-                reason="older than freshness",
-                rule=rule,
-                notice=notice,
+                state=state,
+                reason=sanitise(reason),
+                rule=sanitise(rule),
+                notice=told,
             )
         )
-        self._outbox.push([notice])
-
-    async def _end(
-        self, stored: StoredEvent, state: EventState, reason: str, rule: str = ""
-    ) -> None:
-        await self._store.apply(Settle(event_id=stored.id, state=state, reason=reason, rule=rule))
+        if told:
+            self._outbox.push([told])
 
     def _notice(self, event: Inbound, text: str) -> Delivery:
         return Delivery(

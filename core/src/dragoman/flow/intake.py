@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import Final
 
 import anyio
@@ -17,26 +17,56 @@ from anyio.abc import TaskGroup
 
 from dragoman.clock import Clock
 from dragoman.errors import StoreUnavailable
-from dragoman.messages import Inbound, Lane
+from dragoman.messages import Inbound
 from dragoman.render.text import sanitise
 from dragoman.store.operations import Receive, StoredEvent
 from dragoman.store.sqlite import SqliteStore
 
 BATCH: Final = 200
 IN_MEMORY: Final = 1000
+LANE_IN_MEMORY: Final = 50
+"""Events of one lane in memory: one that floods leaves room for the others."""
 RETRY: Final = 2.0
 
 
 @attrs.define(eq=False)
+class _Waiting:
+    """A lane's events that wait for a decision. Beyond `LANE_IN_MEMORY` they wait in the store."""
+
+    held: deque[StoredEvent] = attrs.field(factory=deque)
+    last: int = 0
+    """The newest event that was held."""
+    more: bool = False
+    """Whether newer ones wait in the store."""
+    missed: bool = False
+    """Whether one was left to the store since it was last read."""
+
+    def push(self, event: StoredEvent) -> bool:
+        """Hold an event, or leave it to the store; return whether it is held."""
+        if event.id <= self.last:
+            return False
+        if self.more or len(self.held) >= LANE_IN_MEMORY:
+            self.more = self.missed = True
+            return False
+        self.held.append(event)
+        self.last = event.id
+        return True
+
+
+@attrs.define(eq=False)
 class Intake:
-    """One platform instance's events."""
+    """One platform instance's events.
+
+    ``lane_of`` says which events may not overtake each other.
+    """
 
     _platform: str
     _store: SqliteStore
     _clock: Clock
     _log: logging.Logger
+    _lane_of: Callable[[Inbound], Hashable]
     _decide: Callable[[StoredEvent], Awaitable[None]]
-    _lanes: dict[Lane, deque[StoredEvent]] = attrs.field(factory=dict)
+    _lanes: dict[Hashable, _Waiting] = attrs.field(factory=dict)
     _held: int = 0
     _bell: anyio.Event = attrs.field(factory=anyio.Event)
 
@@ -58,39 +88,57 @@ class Intake:
         async with anyio.create_task_group() as tasks:
             while True:
                 self._bell = anyio.Event()
-                batch = await self._read(after)
+                batch = await self._read(after) if self._held < IN_MEMORY else []
                 for event in batch:
                     self._hand_over(event, tasks)
                     after = event.id
-                if len(batch) < BATCH or self._held >= IN_MEMORY:
+                if len(batch) < BATCH:
                     await self._bell.wait()
 
-    async def _read(self, after: int) -> list[StoredEvent]:
-        if self._held >= IN_MEMORY:
-            return []
-        return list(await self._store.read.received(self._platform, after, BATCH))
+    async def _read(self, after: int) -> Sequence[StoredEvent]:
+        while True:
+            try:
+                return await self._store.read.received(self._platform, after, BATCH)
+            except StoreUnavailable as error:
+                self._log.error("events of %s wait: %s", self._platform, error)
+                await self._clock.sleep(RETRY)
 
     def _hand_over(self, event: StoredEvent, tasks: TaskGroup) -> None:
-        self._held += 1
-        lane = event.inbound.address.lane
-        waiting = self._lanes.get(lane)
-        if waiting is not None:
-            waiting.append(event)
-            return
-        self._lanes[lane] = deque([event])
-        tasks.start_soon(self._work, lane)
+        key = self._lane_of(event.inbound)
+        lane = self._lanes.get(key)
+        if lane is None:
+            lane = self._lanes[key] = _Waiting()
+            tasks.start_soon(self._work, key, lane)
+        self._held += lane.push(event)
 
-    async def _work(self, lane: Lane) -> None:
-        waiting = self._lanes[lane]
+    async def _work(self, key: Hashable, lane: _Waiting) -> None:
         try:
-            while waiting:
-                await self._decide_durably(waiting[0])
-                waiting.popleft()
+            while lane.held or lane.more:
+                if not lane.held:
+                    await self._refill(key, lane)
+                    continue
+                await self._decide_durably(lane.held[0])
+                lane.held.popleft()
                 self._held -= 1
                 if self._held == IN_MEMORY - 1:
                     self._bell.set()
         finally:
-            del self._lanes[lane]
+            del self._lanes[key]
+
+    async def _refill(self, key: Hashable, lane: _Waiting) -> None:
+        """Take up what the lane left to the store; what comes meanwhile is left there, too."""
+        found: list[StoredEvent] = []
+        after, ended = lane.last, False
+        while not ended and len(found) < LANE_IN_MEMORY:
+            lane.missed = False
+            batch = await self._read(after)
+            found += [event for event in batch if self._lane_of(event.inbound) == key]
+            ended = len(batch) < BATCH
+            after = batch[-1].id if batch else after
+        lane.more, more = False, lane.missed or not ended
+        for event in found:
+            self._held += lane.push(event)
+        lane.more = lane.more or more
 
     async def _decide_durably(self, event: StoredEvent) -> None:
         while True:

@@ -7,7 +7,8 @@ has come. What is shown by now is noted in the ledger, so that a restart can go 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final
 
 import anyio
@@ -15,10 +16,12 @@ import anyio.to_thread
 import attrs
 
 from dragoman import errors
+from dragoman.causes import describe
 from dragoman.clock import Clock
 from dragoman.keys import new_id
 from dragoman.messages import Address, Inbound, Outbound, Place, Receipt
-from dragoman.outbox.outbox import Exit, Outbox
+from dragoman.outbox.attempt import Exit
+from dragoman.outbox.outbox import Outbox
 from dragoman.render.answer import Answer
 from dragoman.render.pacing import Pace
 from dragoman.render.split import split
@@ -74,13 +77,13 @@ class Live:
     """The version of the answer that is shown."""
     _since: float | None = attrs.field(init=False, default=None)
     """When there was text for the first time."""
-    _changed_at: float | None = attrs.field(init=False, default=None)
     _not_before: float | None = attrs.field(init=False, default=None)
     _noted_at: float = attrs.field(init=False, default=float("-inf"))
     _plain: bool = attrs.field(init=False, default=False)
     _closed: bool = attrs.field(init=False, default=False)
     _bell: anyio.Event = attrs.field(init=False, factory=anyio.Event)
-    _editing: anyio.CancelScope | None = attrs.field(init=False, default=None)
+    _cuttable: anyio.CancelScope | None = attrs.field(init=False, default=None)
+    """What may be cut short when the answer is whole: waiting for the lane, or an edit."""
 
     def __attrs_post_init__(self) -> None:
         self._parts.append(ShownPart(self._grant.delivery_id))
@@ -113,8 +116,8 @@ class Live:
         """Say that the answer is whole: previews end, and an edit under way is cut short."""
         self._closed = True
         self._bell.set()
-        if self._editing:
-            self._editing.cancel()
+        if self._cuttable:
+            self._cuttable.cancel()
 
     async def run(self) -> None:
         """Show previews until closed, or until the platform will take none."""
@@ -126,8 +129,9 @@ class Live:
                     await self._wait(wait)
                 elif not self._held_back():
                     await self._show()
-        except (errors.PlatformError, errors.StoreError) as error:
-            self._log.warning("turn %s shows no previews: %s", self._grant.lease.turn_id, error)
+        except Exception as error:  # noqa: BLE001 - an adapter's failure ends previews, no turn
+            turn_id = self._grant.lease.turn_id
+            self._log.warning("turn %s shows no previews: %s", turn_id, describe(error))
 
     async def settle(self, text: str) -> tuple[tuple[Part, ...], list[Delivery]]:
         """Return the rows that the whole text needs, and what is still to be sent of them."""
@@ -139,7 +143,7 @@ class Live:
         owed: list[Delivery] = []
         for number, shown in enumerate(self._parts):
             wanted = texts[number] if number < len(texts) else SURPLUS if shown.native_id else ""
-            state = _state(shown, wanted, at_once=idle and not owed)
+            state = self._state(shown, wanted, at_once=idle and not owed)
             rows.append(
                 Part(delivery_id=shown.delivery_id, number=number, text=wanted, state=state)
             )
@@ -157,7 +161,7 @@ class Live:
             pending=self._answer.size,
             since=self._since,
             shown=bool(self._parts[0].native_id),
-            changed=self._changed_at,
+            changed=self._outbox.lane(self._address).changed_at,
             not_before=self._not_before,
         )
         return float("inf") if due is None else due - now
@@ -181,16 +185,16 @@ class Live:
 
     async def _show(self) -> None:
         """Make the one call that brings the screen closest to the text, if any is needed."""
+        can = self._exit.platform.capabilities
         version, text = self._answer.version, self._answer.text
         texts = await self._split(text) if text.strip() else []
         for number, wanted in enumerate(texts):
-            if self._exit.platform.capabilities.markdown:
-                wanted = close_open_constructs(wanted)
+            preview = close_open_constructs(wanted) if can.markdown else wanted
             if number == len(self._parts):
                 self._parts.append(await self._open(number))
             shown = self._parts[number]
-            if shown.text != wanted:
-                await self._bring(shown, wanted)
+            if shown.text != preview:
+                await self._bring(shown, preview)
                 return
         self._previewed = version
 
@@ -217,26 +221,35 @@ class Live:
             shown.delivery_id, text, self._reply_to(shown), plain=self._plain, final=False
         )
         call = (
-            platform.send(self._address, message)
+            partial(platform.send, self._address, message)
             if fresh
-            else platform.edit(self._address, shown.native_id, message)
+            else partial(platform.edit, self._address, shown.native_id, message)
         )
+        # The first text behind a placeholder is worth a commit of its own, as an id is.
+        first = fresh or shown.text == PLACEHOLDER
+        shown.text = ""  # until it is confirmed, nobody can say which of the two texts is shown
         receipt = await self._call(call, "send" if fresh else "edit")
-        self._changed_at = self._clock.boot()
+        self._outbox.lane(self._address).changed_at = self._clock.boot()
         if receipt:
-            # An id, and the first text behind a placeholder, are worth a commit of their own.
-            first = fresh or shown.text == PLACEHOLDER
             shown.native_id, shown.text = receipt.native_id, wanted
             await self._note(shown, at_once=first)
 
-    async def _call(self, call: Awaitable[Receipt], method: str) -> Receipt | None:
+    async def _call(self, call: Callable[[], Awaitable[Receipt]], method: str) -> Receipt | None:
         """Make a call in the lane; return ``None`` where it may be made again."""
+        lane, begun = self._outbox.lane(self._address), False
+        receipt: Receipt | None = None
         try:
-            async with self._outbox.lane(self._address).calls:
-                with self._clock.move_on_after(CALL_SECONDS) as scope:
-                    self._editing = scope if method == "edit" else None
-                    return await call
-            raise errors.Unknown(f"no answer in {CALL_SECONDS:g} s")
+            with self._clock.move_on_after(CALL_SECONDS) as scope:
+                self._cuttable = scope
+                async with lane.calls:
+                    # Older content may have come to be owed meanwhile: a new message follows it.
+                    begun = method == "edit" or lane.idle
+                    if begun:
+                        self._cuttable = scope if method == "edit" else None
+                        receipt = await call()
+            if begun and receipt is None:
+                raise errors.Unknown(f"no answer in {CALL_SECONDS:g} s")
+            return receipt
         except errors.RateLimited as error:
             self._exit.limits.close(self._address, method, error.scope, error.retry_after)
         except errors.NotSent:
@@ -249,7 +262,7 @@ class Live:
                 raise
             self._plain = True
         finally:
-            self._editing = None
+            self._cuttable = None
         return None
 
     async def _note(self, shown: ShownPart, *, at_once: bool) -> None:
@@ -269,9 +282,13 @@ class Live:
     async def _split(self, text: str) -> list[str]:
         can = self._exit.platform.capabilities
         limit = max(can.max_text - RESERVE, 64)
-        if len(text) < LARGE_TEXT:
-            return split(text, limit, can.dialect.length)
-        return await anyio.to_thread.run_sync(split, text, limit, can.dialect.length)
+        try:
+            if len(text) < LARGE_TEXT:
+                return split(text, limit, can.dialect.length)
+            return await anyio.to_thread.run_sync(split, text, limit, can.dialect.length)
+        except Exception as error:  # noqa: BLE001 - an adapter's dialect must not cost the answer
+            self._log.error("dialect of %s: %s", self._address.platform, describe(error))
+            return split(text, limit // 2, len)
 
     def _reply_to(self, shown: ShownPart) -> str:
         first = shown is self._parts[0]
@@ -288,13 +305,13 @@ class Live:
             turn_id=self._grant.lease.turn_id,
         )
 
-
-def _state(shown: ShownPart, wanted: str, *, at_once: bool) -> DeliveryState:
-    """Return how a part leaves its turn."""
-    if not wanted:
-        return DeliveryState.ABANDONED
-    if shown.native_id and shown.text == wanted:
-        return DeliveryState.DELIVERED
-    # ``SENDING`` spares a commit: the call follows this transaction at once. An edit may be
-    # repeated at will, so it is never in doubt.
-    return DeliveryState.SENDING if at_once or shown.native_id else DeliveryState.PENDING
+    def _state(self, shown: ShownPart, wanted: str, *, at_once: bool) -> DeliveryState:
+        """Return how a part leaves its turn."""
+        if not wanted:
+            return DeliveryState.ABANDONED
+        unchanged = shown.native_id and shown.text == wanted
+        if unchanged and not self._exit.platform.capabilities.final_edit:
+            return DeliveryState.DELIVERED
+        # ``SENDING`` spares a commit: the call follows this transaction at once. An edit may be
+        # repeated at will, so it is never in doubt.
+        return DeliveryState.SENDING if at_once or shown.native_id else DeliveryState.PENDING

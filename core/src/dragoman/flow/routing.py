@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 import attrs
 
+from dragoman.keys import Scope
 from dragoman.manifest.model import Manifest, Profile, Route
-from dragoman.messages import Inbound
+from dragoman.messages import Inbound, Lane, Place
 
 
 @attrs.frozen
@@ -51,6 +52,18 @@ class Router:
     def profiles(self) -> Mapping[str, Profile]:
         """All profiles by name."""
         return self._profiles
+
+    def lane_of(self, event: Inbound) -> Lane:
+        """Return what an event may not be overtaken in: its lane, or a channel's lanes together.
+
+        Sessions that a profile shares over a channel's threads take events in order of receipt.
+        """
+        lane = event.address.lane
+        dm = event.address.place is Place.DM
+        scopes = (profile.scope for profile in self._profiles.values())
+        if any((rule.dm if dm else rule.group) is Scope.CHANNEL for rule in scopes):
+            return (*lane[:3], "")
+        return lane
 
     def choose(self, event: Inbound) -> Routed | None:
         """Return the profile of an event, or ``None`` where no route and no default takes it."""

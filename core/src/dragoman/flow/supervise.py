@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+import math
 import random
 from collections.abc import Callable
 from typing import Final
 
+import anyio
 import attrs
 
+from dragoman.causes import describe, find
 from dragoman.clock import Clock
 from dragoman.errors import AccountMismatch, Unauthorized
 from dragoman.hookspecs import PlatformStatus
@@ -62,12 +65,17 @@ async def supervise(
         try:
             await platform.run(deliver)
             reason = "the connection ended"
-        except (Unauthorized, AccountMismatch) as error:
-            log.error("platform %s stopped: %s", name, error)
-            observe(PlatformStatus(name, "stopped", str(error)))
-            return
         except Exception as error:  # noqa: BLE001 - an adapter's failure is its connection's end
-            reason = f"{type(error).__name__}: {error}"
+            final = find(error, Unauthorized, AccountMismatch)
+            if final is not None:
+                log.error("platform %s stopped: %s", name, final)
+                observe(PlatformStatus(name, "stopped", str(final)))
+                return
+            reason = describe(error)
+        except anyio.get_cancelled_exc_class():
+            if anyio.current_effective_deadline() == -math.inf:
+                raise
+            reason = "the adapter cancelled itself"
         if clock.boot() - started >= STEADY:
             backoff.reset()
         seconds = backoff.wait()

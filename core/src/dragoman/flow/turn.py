@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Final
 
 import anyio
 import attrs
 
+from dragoman.causes import describe, find, leaves
 from dragoman.clock import Clock
 from dragoman.errors import RuntimeFailed, StaleLease, StoreUnavailable
 from dragoman.flow.live import Live
 from dragoman.flow.sinks import SinkFan, SinkFeed
 from dragoman.flow.turnhost import FencedTurnHost, ScopedMemory
+from dragoman.flow.turns import Offer
 from dragoman.flow.typing import keep_typing
 from dragoman.hookspecs import Drop, TurnEnded, TurnStarted
 from dragoman.manifest.model import Limits, Profile
@@ -21,7 +23,8 @@ from dragoman.outbox.outbox import Outbox
 from dragoman.plugins.hooktable import HookTable
 from dragoman.protocols import MemoryStore, Runtime, TurnInfo, TurnInput, TurnRequest
 from dragoman.render.answer import Answer
-from dragoman.render.endings import final_text, interrupted_text
+from dragoman.render.endings import NO_ANSWER, final_text, interrupted_text
+from dragoman.render.text import is_blank, sanitise
 from dragoman.runevents import (
     Cancelled,
     Failed,
@@ -31,10 +34,12 @@ from dragoman.runevents import (
     RunEnd,
 )
 from dragoman.states import TurnState
-from dragoman.store.operations import Adoption, Finish, TurnGrant
+from dragoman.store.operations import Finish, TurnGrant
 from dragoman.store.sqlite import SqliteStore
 
 RETRY: Final = 2.0
+LAST_WORD: Final = 5.0
+"""How long a turn that is cut by a stop tries to be written."""
 
 WITHHELD_NOTICE: Final = "*(this answer was withheld by a rule of the deployment)*"
 
@@ -42,7 +47,6 @@ _STATES: Final[dict[type[RunEnd], TurnState]] = {
     Finished: TurnState.SUCCEEDED,
     Failed: TurnState.FAILED,
     Cancelled: TurnState.CANCELLED,
-    Paused: TurnState.FAILED,  # no profile lets a tool wait for a decision yet
 }
 
 
@@ -72,8 +76,11 @@ class TurnRunner:
     profiles: Mapping[str, Profile]
     limits: Limits
 
-    async def run(self, grant: TurnGrant, adoption: Adoption | None) -> TurnGrant | None:
-        """Run a turn; return the one that took the session over. Raises only cancellation."""
+    async def run(self, grant: TurnGrant, offer: Offer) -> TurnGrant | None:
+        """Run a turn; return the one that took the session over.
+
+        Raises cancellation, and `StaleLease` where the end could not be written.
+        """
         turn = self._begin(grant)
         address = grant.inputs[0].inbound.address
         lane = self.outbox.lane(address)
@@ -83,11 +90,9 @@ class TurnRunner:
         try:
             end = await self._work(turn)
             text = await self._outgoing(turn, final_text(turn.answer.text, end))
-            return await self._finish(turn, end, text, adoption)
+            return await self._finish(turn, end, text, offer)
         except anyio.get_cancelled_exc_class():
-            with anyio.CancelScope(shield=True):
-                text = interrupted_text(turn.answer.text)
-                await self._finish(turn, None, text, None)
+            await self._interrupt(turn)
             raise
         finally:
             for feed in turn.feeds:
@@ -95,6 +100,17 @@ class TurnRunner:
             self.hooks.observe(TurnEnded(turn.info, end))
             lane.users -= 1
             self.outbox.release(address)
+
+    async def _interrupt(self, turn: Turn) -> None:
+        """Write a turn down as interrupted, within the time that a stopping process has."""
+        text = interrupted_text(turn.answer.text)
+        with anyio.CancelScope(shield=True), self.clock.move_on_after(LAST_WORD) as scope:
+            try:
+                await self._finish(turn, None, text, _nothing_more)
+            except StaleLease:
+                return  # it had ended
+        if scope.cancelled_caught:
+            self.log.error("turn %s is left to the next start", turn.info.turn_id)
 
     def _begin(self, grant: TurnGrant) -> Turn:
         info = TurnInfo(
@@ -112,12 +128,12 @@ class TurnRunner:
     async def _work(self, turn: Turn) -> RunEnd:
         """Run the runtime to its end, while the answer is shown as it grows."""
         address = turn.grant.inputs[0].inbound.address
-        platform = self.outbox.exit(address).platform
+        way = self.outbox.exit(address)
         async with anyio.create_task_group() as tasks:
-            if platform.capabilities.typing:
-                tasks.start_soon(keep_typing, platform, address, self.clock, self.log)
+            if way.platform.capabilities.typing:
+                tasks.start_soon(keep_typing, way, address, self.clock, self.log)
             async with anyio.create_task_group() as previews:
-                if platform.capabilities.edit and not self.hooks.has_outbound:
+                if way.platform.capabilities.edit and not self.hooks.has_outbound:
                     previews.start_soon(turn.live.run)
                 end = await self._consume(turn)
                 turn.live.close()
@@ -126,31 +142,50 @@ class TurnRunner:
 
     async def _consume(self, turn: Turn) -> RunEnd:
         """Copy the runtime's events; return how the turn ended, whatever the runtime did."""
-        end: RunEnd | None = None
+        failure: RunEnd | None = None
         try:
             with self.clock.move_on_after(self.limits.turn_timeout) as scope:
-                end = await self._events(turn)
-            if scope.cancelled_caught:
-                end = Failed(FailureKind.TIMEOUT, f"after {self.limits.turn_timeout:g} s")
-        except RuntimeFailed as error:
-            end = Failed(error.kind, error.detail)
+                await self._events(turn)
         except Exception as error:  # noqa: BLE001 - somebody else's code, and its turn has to end
-            turn_id = turn.info.turn_id
-            self.log.exception("turn %s failed", turn_id, extra={"turn": turn_id})
-            end = Failed(FailureKind.INTERNAL, type(error).__name__)
-        return end or Failed(FailureKind.INTERNAL, "the runtime ended without saying how")
+            failure = self._failure(turn, error)
+        if turn.answer.overflow:
+            return Failed(FailureKind.TOO_LONG, f"over {self.limits.answer_size} bytes")
+        if isinstance(turn.answer.end, Paused):
+            return Failed(FailureKind.INTERNAL, "paused, and no profile lets a turn wait")
+        if turn.answer.end is not None:
+            return turn.answer.end
+        if scope.cancel_called:
+            return Failed(FailureKind.TIMEOUT, f"after {self.limits.turn_timeout:g} s")
+        return failure or Failed(FailureKind.INTERNAL, "the runtime ended without saying how")
 
-    async def _events(self, turn: Turn) -> RunEnd | None:
+    def _failure(self, turn: Turn, error: Exception) -> RunEnd:
+        """Return what an exception of the runtime means, and tell the operator."""
+        turn_id = turn.info.turn_id
+        expected = find(error, RuntimeFailed)
+        # Only with debugging on: a traceback's last line may quote what a person wrote.
+        self.log.debug("turn %s failed", turn_id, exc_info=error)
+        self.log.error("turn %s: %s", turn_id, describe(expected or error), extra={"turn": turn_id})
+        if expected:
+            return Failed(expected.kind, expected.detail)
+        return Failed(FailureKind.INTERNAL, type(next(leaves(error))).__name__)
+
+    async def _events(self, turn: Turn) -> None:
         runtime = self.runtimes[turn.grant.runtime]
         async with runtime.turn(self._request(turn.grant), self._host(turn.grant)) as events:
-            async for event in events:
-                turn.answer.feed(event)
-                for feed in turn.feeds:
-                    feed.put(event)
-                turn.live.changed()
-                if turn.answer.overflow:
-                    return Failed(FailureKind.TOO_LONG, f"over {self.limits.answer_size} bytes")
-        return turn.answer.end
+            try:
+                async for event in events:
+                    if turn.answer.end is not None:
+                        self.log.warning("turn %s: events after its end", turn.info.turn_id)
+                        break
+                    turn.answer.feed(event)
+                    for feed in turn.feeds:
+                        feed.put(event)
+                    turn.live.changed()
+                    if turn.answer.overflow:
+                        break
+            finally:
+                if isinstance(events, AsyncGenerator):
+                    await events.aclose()
 
     def _request(self, grant: TurnGrant) -> TurnRequest:
         return TurnRequest(
@@ -183,10 +218,10 @@ class TurnRunner:
         if isinstance(changed, Drop):
             self.log.warning("turn %s: answer withheld: %s", turn.info.turn_id, changed.reason)
             return WITHHELD_NOTICE
-        return changed
+        return NO_ANSWER if is_blank(changed) else sanitise(changed)
 
     async def _finish(
-        self, turn: Turn, end: RunEnd | None, text: str, adoption: Adoption | None
+        self, turn: Turn, end: RunEnd | None, text: str, offer: Offer
     ) -> TurnGrant | None:
         """Make the end durable, however long the store takes, then send what is owed."""
         parts, owed = await turn.live.settle(text)
@@ -195,20 +230,22 @@ class TurnRunner:
             state=_STATES[type(end)] if end else TurnState.INTERRUPTED,
             parts=parts,
             failure=end.kind if isinstance(end, Failed) else None,
-            detail=end.detail if isinstance(end, Failed) else "",
+            detail=sanitise(end.detail) if isinstance(end, Failed) else "",
             usage=turn.answer.usage,
-            adoption=adoption,
+            adoption=offer(),
             now=self.clock.now().timestamp(),
         )
         while True:
             try:
-                ended = await self.store.apply(operation)
-            except StaleLease as error:
-                self.log.error("turn %s is not written: %s", turn.info.turn_id, error)
-                return None
+                with anyio.CancelScope(shield=True):
+                    ended = await self.store.apply(operation)
             except StoreUnavailable as error:
                 self.log.error("turn %s cannot be written yet: %s", turn.info.turn_id, error)
                 await self.clock.sleep(RETRY)
             else:
                 self.outbox.push(owed)
                 return ended.next
+
+
+def _nothing_more() -> None:
+    return None

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, TypeAlias
 
 import anyio
 import attrs
 from anyio.abc import TaskGroup
 
 from dragoman.clock import Clock
-from dragoman.errors import StoreUnavailable
+from dragoman.errors import StaleLease, StoreUnavailable
 from dragoman.keys import new_id
 from dragoman.store.operations import Accept, Accepted, Adopt, Adoption, Renew, TurnGrant
 from dragoman.store.sqlite import SqliteStore
+
+Offer: TypeAlias = Callable[[], Adoption | None]
+"""Asked at the end of a turn: the wish to go on with the session's next input, if it may."""
 
 LEASE_SECONDS: Final = 30.0
 RENEW_SECONDS: Final = 10.0
@@ -35,8 +38,10 @@ class Turns:
     _clock: Clock
     _log: logging.Logger
     _tasks: TaskGroup
+    _platforms: frozenset[str]
+    """Those that are open: what waits for an answer on another one goes on waiting."""
     _slots: int
-    _work: Callable[[TurnGrant, Adoption | None], Awaitable[TurnGrant | None]]
+    _work: Callable[[TurnGrant, Offer], Awaitable[TurnGrant | None]]
     """Runs one turn to its durable end, and returns the turn that took the session over."""
     _running: int = 0
     _starving: bool = True
@@ -50,14 +55,13 @@ class Turns:
         wish = self._reserve()
         granted: TurnGrant | None = None
         try:
-            accepted = await self._store.apply(attrs.evolve(operation, adoption=wish))
+            # A turn that the store has begun is run, whoever stops waiting for it.
+            with anyio.CancelScope(shield=True):
+                accepted = await self._store.apply(attrs.evolve(operation, adoption=wish))
             granted = accepted.turn
         finally:
-            if wish and granted is None:
-                self._release()
-        if granted:
-            self._tasks.start_soon(self._session, granted)
-        elif wish is None:
+            self._start(granted, reserved=wish is not None)
+        if wish is None:
             self._starving = True
             self._bell.set()
         return accepted
@@ -70,6 +74,7 @@ class Turns:
                 try:
                     await self._adopt_waiting()
                 except StoreUnavailable as error:
+                    self._starving = True
                     self._log.error("waiting sessions are not read: %s", error)
                     await self._clock.sleep(RETRY)
                     continue
@@ -97,28 +102,45 @@ class Turns:
     async def _adopt_waiting(self) -> None:
         self._starving = False
         free = self._slots - self._running
-        sessions = await self._store.read.backlog(free + 1)
+        sessions = await self._store.read.backlog(free + 1, self._platforms)
         for session_id in sessions[:free]:
             wish = self._reserve()
             if wish is None:
                 break
-            granted = await self._store.apply(Adopt(session_id=session_id, adoption=wish))
-            if granted:
-                self._tasks.start_soon(self._session, granted)
-            else:
-                self._release()
+            granted: TurnGrant | None = None
+            try:
+                with anyio.CancelScope(shield=True):
+                    granted = await self._store.apply(Adopt(session_id=session_id, adoption=wish))
+            finally:
+                self._start(granted, reserved=True)
         self._starving = self._starving or len(sessions) > free
+
+    def _start(self, granted: TurnGrant | None, *, reserved: bool) -> None:
+        """Use a reserved slot for a turn, or give it back."""
+        if granted:
+            self._tasks.start_soon(self._session, granted)
+        elif reserved:
+            self._release()
 
     async def _session(self, grant: TurnGrant | None) -> None:
         """Run a session's turns one after the other, as long as more wait and nobody starves."""
         try:
             while grant:
-                wish = None if self._starving or self._closing else self._wish()
-                grant = await self._work(grant, wish)
-                if wish is None:
-                    self._starving = True
+                grant = await self._work(grant, self._offer)
+        except StaleLease as error:
+            self._log.error("a turn was not written: %s", error)
+            self._starving = True
+        except BaseException:
+            self._starving = True
+            raise
         finally:
             self._release()
+
+    def _offer(self) -> Adoption | None:
+        if self._starving or self._closing:
+            self._starving = True  # what waits in the session that ends is among it from now on
+            return None
+        return self._wish()
 
     def _reserve(self) -> Adoption | None:
         if self._closing or self._running >= self._slots:

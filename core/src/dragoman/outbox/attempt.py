@@ -7,11 +7,27 @@ from typing import Final
 import attrs
 
 from dragoman import errors
-from dragoman.messages import Outbound
+from dragoman.causes import describe
+from dragoman.clock import Clock
+from dragoman.messages import Address, Outbound, Receipt
 from dragoman.outbox.limits import Limits
 from dragoman.protocols import Platform
 from dragoman.states import DeliveryState
 from dragoman.store.operations import Delivery
+
+CALL_SECONDS: Final = 60.0
+"""How long one call may take. Adapters have shorter limits of their own; this is the last one."""
+
+
+@attrs.define(eq=False)
+class Exit:
+    """One platform instance as the outbox sees it."""
+
+    platform: Platform
+    limits: Limits
+    clock: Clock
+    stopped: bool = False
+    """Whether its credentials were refused: what it owes waits in the store for a restart."""
 
 
 @attrs.frozen
@@ -21,6 +37,9 @@ class Attempt:
     text: str
     native_id: str = ""
     plain: bool = False
+    moved_to: Address | None = None
+    expired: bool = False
+    """Whether a short-lived handle of the platform ran out in an earlier attempt."""
 
     @property
     def method(self) -> str:
@@ -57,28 +76,36 @@ def marked_as_repeat(text: str) -> str:
     return text if text.startswith(_REPEAT) else f"{_REPEAT}\n\n{text}"
 
 
-async def attempt(
-    platform: Platform, delivery: Delivery, trial: Attempt, limits: Limits
-) -> tuple[Outcome, Attempt]:
+async def attempt(exit_: Exit, delivery: Delivery, trial: Attempt) -> tuple[Outcome, Attempt]:
     """Make one call; return what it came to and the attempt that would follow it."""
+    platform = exit_.platform
+    address = trial.moved_to or delivery.address
+    try:
+        receipt = await _call(exit_, address, delivery, trial)
+    except errors.RateLimited as error:
+        exit_.limits.close(address, trial.method, error.scope, error.retry_after)
+        return Outcome(state=DeliveryState.PENDING, error=str(error)), trial
+    except errors.PlatformError as error:
+        return _after(error, platform, trial)
+    except Exception as error:  # noqa: BLE001 - an adapter's bug: the call may have been applied
+        return _after(errors.Unknown(describe(error)), platform, trial)
+    done = Outcome(state=DeliveryState.DELIVERED, native_id=receipt.native_id, shown=receipt.shown)
+    return done, trial
+
+
+async def _call(exit_: Exit, address: Address, delivery: Delivery, trial: Attempt) -> Receipt:
+    platform = exit_.platform
     message = Outbound(
         delivery.id,
         platform.capabilities.dialect.plain(trial.text) if trial.plain else trial.text,
         reply_to=delivery.reply_to,
         plain=trial.plain,
     )
-    try:
+    with exit_.clock.move_on_after(CALL_SECONDS):
         if trial.native_id:
-            receipt = await platform.edit(delivery.address, trial.native_id, message)
-        else:
-            receipt = await platform.send(delivery.address, message)
-    except errors.RateLimited as error:
-        limits.close(delivery.address, trial.method, error.scope, error.retry_after)
-        return Outcome(state=DeliveryState.PENDING, error=str(error)), trial
-    except errors.PlatformError as error:
-        return _after(error, platform, trial)
-    done = Outcome(state=DeliveryState.DELIVERED, native_id=receipt.native_id, shown=receipt.shown)
-    return done, trial
+            return await platform.edit(address, trial.native_id, message)
+        return await platform.send(address, message)
+    raise errors.Unknown(f"no answer in {CALL_SECONDS:g} s")
 
 
 def _after(
@@ -86,18 +113,23 @@ def _after(
 ) -> tuple[Outcome, Attempt]:
     """Return what a typed error asks for."""
     text = f"{type(error).__name__}: {error}"
-    sending = DeliveryState.SENDING
+    again = Outcome(state=DeliveryState.SENDING, error=text)
+    later = Outcome(state=DeliveryState.PENDING, error=text, back_off=True)
     match error:
         case errors.NotSent() | errors.Conflict():
-            return Outcome(state=DeliveryState.PENDING, error=text, back_off=True), trial
+            return later, trial
         case errors.Unauthorized():
-            return Outcome(state=DeliveryState.PENDING, error=text, stop=True), trial
+            return attrs.evolve(later, back_off=False, stop=True), trial
         case errors.Refused() if not trial.plain:
-            return Outcome(state=sending, error=text), attrs.evolve(trial, plain=True)
+            return again, attrs.evolve(trial, plain=True)
         case errors.Gone(what="message") if trial.native_id:
-            return Outcome(state=sending, error=text), attrs.evolve(trial, native_id="")
+            return again, attrs.evolve(trial, native_id="")
+        case errors.Moved() if trial.moved_to is None:
+            return again, attrs.evolve(trial, moved_to=error.address, native_id="")
+        case errors.Expired() if not trial.expired:
+            return again, attrs.evolve(trial, expired=True, native_id="")
         case errors.Unknown() if trial.native_id or platform.capabilities.idempotent_send:
-            return Outcome(state=DeliveryState.PENDING, error=text, back_off=True), trial
+            return later, trial
         case errors.Unknown():
             # Shown or not, nobody can say: it is sent again, and says that it may be a repeat.
             uncertain = Outcome(state=DeliveryState.UNCERTAIN, error=text, back_off=True)

@@ -7,11 +7,13 @@ Content goes out in the order in which it became owed, one call at a time. A par
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Final
 
 import anyio
 import attrs
 
+from dragoman.states import DeliveryState
 from dragoman.store.operations import Delivery
 
 HELD: Final = 64
@@ -25,10 +27,14 @@ class Lane:
     queue: deque[Delivery] = attrs.field(factory=deque)
     overflow: bool = False
     """Whether more is owed than is held here; it is read from the store when this is done."""
+    missed: bool = False
+    """Whether a part was left to the store since it was last read."""
     draining: bool = False
     calls: anyio.Lock = attrs.field(factory=anyio.Lock)
     users: int = 0
     """Answers that are streaming into the lane."""
+    changed_at: float | None = None
+    """When the latest preview was shown: answers that grow side by side share one pace."""
 
     @property
     def idle(self) -> bool:
@@ -41,8 +47,17 @@ class Lane:
         return self.idle and self.users == 0
 
     def push(self, delivery: Delivery) -> None:
-        """Take a part over; beyond `HELD` it is left to the store."""
-        if self.overflow or len(self.queue) >= HELD:
-            self.overflow = True
+        """Take a part over; beyond `HELD` it is left to the store.
+
+        Not where its row says that it is being sent: only what waits is found in the store again.
+        """
+        full = self.overflow or len(self.queue) >= HELD
+        if full and delivery.state is not DeliveryState.SENDING:
+            self.overflow = self.missed = True
         else:
             self.queue.append(delivery)
+
+    def refill(self, owed: Sequence[Delivery], *, complete: bool) -> None:
+        """Take up what was read from the store; what was missed meanwhile is still there."""
+        self.queue.extend(owed)
+        self.overflow = self.missed or not complete

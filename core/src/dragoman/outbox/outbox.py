@@ -4,36 +4,27 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 import anyio
 import attrs
 from anyio.abc import TaskGroup
 
 from dragoman.clock import Clock
+from dragoman.errors import StoreUnavailable
 from dragoman.messages import Address
 from dragoman.messages import Lane as LaneKey
-from dragoman.outbox.attempt import Attempt, Outcome, attempt, marked_as_repeat
-from dragoman.outbox.lane import Lane
-from dragoman.outbox.limits import Limits
-from dragoman.protocols import Platform
+from dragoman.outbox.attempt import Attempt, Exit, Outcome, attempt, marked_as_repeat
+from dragoman.outbox.lane import HELD, Lane
 from dragoman.states import DeliveryState
 from dragoman.store.codec import lane_column
-from dragoman.store.operations import BeginSend, Delivery, EndSend, Post
+from dragoman.store.operations import BeginSend, Delivery, EndSend, Operation, Post
 from dragoman.store.sqlite import SqliteStore
 
 FIRST_RETRY: Final = 1.0
 LONGEST_RETRY: Final = 60.0
 
-
-@attrs.define(eq=False)
-class Exit:
-    """One platform instance as the outbox sees it."""
-
-    platform: Platform
-    limits: Limits
-    stopped: bool = False
-    """Whether its credentials were refused: what it owes waits in the store for a restart."""
+ResultT = TypeVar("ResultT")
 
 
 @attrs.define(eq=False)
@@ -72,9 +63,12 @@ class Outbox:
                 continue  # the manifest no longer has this platform; the row stays owed
             lane = self.lane(delivery.address)
             lane.push(delivery)
-            if not lane.draining:
-                lane.draining = True
-                self._tasks.start_soon(self._drain, delivery.address, lane)
+            self._start(delivery.address, lane)
+
+    def _start(self, address: Address, lane: Lane) -> None:
+        if not lane.draining:
+            lane.draining = True
+            self._tasks.start_soon(self._drain, address, lane)
 
     async def post(self, delivery: Delivery) -> None:
         """Owe a message that belongs to no turn, and send it."""
@@ -82,12 +76,12 @@ class Outbox:
         self.push([delivery])
 
     async def resume(self) -> None:
-        """Take up what earlier processes owed, oldest first."""
-        owed = await self._store.read.owed(None, 1000)
-        self.push(owed)
-        if len(owed) == 1000:
-            for delivery in owed:
-                self.lane(delivery.address).overflow = True
+        """Take up what earlier processes owed: every lane reads its own, oldest first."""
+        for address in await self._store.read.owing():
+            if address.platform in self._exits:
+                lane = self.lane(address)
+                lane.overflow = True
+                self._start(address, lane)
 
     async def flush(self) -> None:
         """Return when no lane is sending."""
@@ -98,8 +92,7 @@ class Outbox:
         try:
             while lane.queue or lane.overflow:
                 if not lane.queue:
-                    lane.overflow = False
-                    lane.queue.extend(await self._store.read.owed(lane_column(address.lane), 50))
+                    await self._refill(address, lane)
                     continue
                 if not await self._deliver(lane, lane.queue[0]):
                     lane.queue.clear()
@@ -110,6 +103,17 @@ class Outbox:
             lane.draining = False
             self.release(address)
 
+    async def _refill(self, address: Address, lane: Lane) -> None:
+        lane.missed = False
+        try:
+            owed = await self._store.read.owed(lane_column(address.lane), HELD)
+        except StoreUnavailable as error:
+            lane.missed = True
+            self._log.error("what is owed is not read: %s", error)
+            await self._clock.sleep(FIRST_RETRY)
+            owed = []
+        lane.refill(owed, complete=len(owed) < HELD)
+
     async def _deliver(self, lane: Lane, delivery: Delivery) -> bool:
         """Send one part until it has ended; return False where its platform has stopped."""
         exit_ = self.exit(delivery.address)
@@ -119,13 +123,16 @@ class Outbox:
         number = delivery.attempts
         while not exit_.stopped:
             await self._wait(exit_, delivery, trial)
-            number += 1
-            if not begun and not await self._store.apply(
-                BeginSend(delivery_id=delivery.id, attempt=number)
-            ):
-                return True
+            if not begun:
+                number += 1
+                begin = BeginSend(delivery_id=delivery.id, attempt=number)
+                if not await self._write(begin):
+                    return True
+                begun = True
             async with lane.calls:
-                outcome, trial = await attempt(exit_.platform, delivery, trial, exit_.limits)
+                if exit_.limits.wait(delivery.address, trial.method) > 0:
+                    continue  # closed by a preview that had the lane before
+                outcome, trial = await attempt(exit_, delivery, trial)
             await self._record(delivery, outcome)
             if outcome.ended:
                 return True
@@ -136,6 +143,15 @@ class Outbox:
                 await self._clock.sleep(retry)
                 retry = min(retry * 2, LONGEST_RETRY)
         return False
+
+    async def _write(self, operation: Operation[ResultT]) -> ResultT:
+        """Write to the ledger, however long the store takes; the lane waits for it."""
+        while True:
+            try:
+                return await self._store.apply(operation)
+            except StoreUnavailable as error:
+                self._log.error("the ledger is not written: %s", error)
+                await self._clock.sleep(FIRST_RETRY)
 
     def _first(self, exit_: Exit, delivery: Delivery) -> Attempt:
         """Return the first attempt; a part that may have been shown says so when sent again."""
@@ -155,7 +171,7 @@ class Outbox:
             )
         if outcome.state is DeliveryState.SENDING:
             return
-        await self._store.apply(
+        await self._write(
             EndSend(
                 delivery_id=delivery.id,
                 state=outcome.state,

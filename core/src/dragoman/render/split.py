@@ -75,7 +75,7 @@ class _Splitter:
             self._measured.clear()
             end = self._end(start)
             part = self._render(start, end)
-            if self._size(start, end) and not is_blank(part):
+            if self._size(start, end) and not is_blank(part, self._limit // 8):
                 yield part
             start = self._next(end)
 

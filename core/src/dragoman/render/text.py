@@ -13,7 +13,7 @@ SPACE: Final = " \t\r\n\N{IDEOGRAPHIC SPACE}"
 
 _PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _LONE: Final = re.compile("[\ud800-\udfff]")
-_FENCE_LINE: Final = re.compile(r"[ \t]*(?:`{3,}[^`]*|~{3,}.*)")
+_MARKS: Final = re.compile(r"`{3}|~{3}")
 _BEGUN_FENCE: Final = re.compile(r"(?:\A|\n)[ \t]*(?:`{1,2}|~{1,2})\Z")
 _INVISIBLE: Final = frozenset({"Cc", "Cf"})
 
@@ -34,16 +34,24 @@ def _join(pair: re.Match[str]) -> str:
     return pair[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le")
 
 
-def is_blank(markdown: str) -> bool:
-    """Whether nothing would be seen: only white space, invisible characters and fence lines."""
-    lines = [line for line in markdown.splitlines() if _visible(line)]
-    if not all(_FENCE_LINE.fullmatch(line) for line in lines):
-        return False
-    return not any(_visible(markdown[f.body : f.body_end]) for f in scan(markdown))
+def is_blank(markdown: str, longest: int | None = None) -> bool:
+    """Whether nothing would be seen: only white space, invisible characters and fence lines.
+
+    ``longest`` is for `scan`: lines that only look like a fence can be seen.
+    """
+    marks = _MARKS.search(markdown)
+    if marks is None or _visible(markdown[: marks.start()]):
+        return not _visible(markdown)
+    done = 0
+    for fence in scan(markdown, longest):
+        if _visible(markdown[done : fence.start] + markdown[fence.body : fence.body_end]):
+            return False
+        done = fence.end
+    return not _visible(markdown[done:])
 
 
-def _visible(line: str) -> bool:
-    return any(not c.isspace() and unicodedata.category(c) not in _INVISIBLE for c in line)
+def _visible(text: str) -> bool:
+    return any(not c.isspace() and unicodedata.category(c) not in _INVISIBLE for c in text)
 
 
 def close_open_constructs(markdown: str) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from dragoman.messages import Address, Inbound, Lane, Place, Sender
 
@@ -12,6 +14,27 @@ from dragoman.messages import Address, Inbound, Lane, Place, Sender
 def dump(value: Any) -> str:
     """Return compact JSON, all ASCII."""
     return json.dumps(value, separators=(",", ":"))
+
+
+def storable(text: str) -> str:
+    """Return ``text`` as a column can hold it.
+
+    SQLite's JSON ends a text at a NUL, and keeps half a surrogate pair as bytes that nobody can
+    read back: one such row would make whole queries fail. Both become U+FFFD.
+    """
+    if text.isascii() and "\0" not in text:
+        return text
+    return _UNSTORABLE.sub("\ufffd", text)
+
+
+_UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
+
+
+def dump_rows(rows: Iterable[Sequence[Any]]) -> str:
+    """Return rows of columns as one JSON array, all texts `storable`."""
+    return dump(
+        [[storable(value) if isinstance(value, str) else value for value in row] for row in rows]
+    )
 
 
 def lane_column(lane: Lane) -> str:

@@ -54,7 +54,7 @@ async def settle(tx: Transaction, batch: Sequence[Settle]) -> list[Answer]:
         for row in await tx.set(
             """
             UPDATE inbound_events SET state = j.value ->> 1, reason = j.value ->> 2,
-                rule = j.value ->> 3, item = NULL
+                rule = CASE j.value ->> 3 WHEN '' THEN rule ELSE j.value ->> 3 END, item = NULL
             FROM json_each(?) AS j
             WHERE inbound_events.id = j.value ->> 0
               AND inbound_events.state IN ('received', 'held', 'queued')

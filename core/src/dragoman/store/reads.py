@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import json
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import attrs
 
-from dragoman.store.codec import event_from_json
+from dragoman.messages import Address
+from dragoman.store.codec import address_from_json, dump, event_from_json
 from dragoman.store.deliveries import COLUMNS, delivery_from_row
 from dragoman.store.operations import Delivery, StoredEvent
 from dragoman.store.transaction import Row
@@ -32,19 +34,35 @@ class Reads:
         )
         return [StoredEvent(row[0], event_from_json(row[1]), row[2]) for row in rows]
 
-    async def backlog(self, limit: int) -> Sequence[str]:
-        """Return free sessions with waiting events, those that wait longest first."""
+    async def backlog(self, limit: int, platforms: Collection[str] | None = None) -> Sequence[str]:
+        """Return free sessions with waiting events, those that wait longest first.
+
+        Only events of ``platforms`` count, where they are given.
+        """
         rows = await self._query(
             """
             SELECT e.session_id FROM inbound_events AS e
-            WHERE e.state = 'queued' AND NOT EXISTS (
+            WHERE e.state = 'queued'
+              AND (?1 IS NULL OR e.platform IN (SELECT value FROM json_each(?1)))
+              AND NOT EXISTS (
                 SELECT 1 FROM agent_runs AS r
                 WHERE r.session_id = e.session_id AND r.state IN ('running', 'waiting')
-            ) GROUP BY e.session_id ORDER BY min(e.id) LIMIT ?
+            ) GROUP BY e.session_id ORDER BY min(e.id) LIMIT ?2
             """,
-            (limit,),
+            (None if platforms is None else dump(sorted(platforms)), limit),
         )
         return [row[0] for row in rows]
+
+    async def overdue(self, before: float, limit: int) -> Sequence[StoredEvent]:
+        """Return waiting events that were received before a time, in order of receipt."""
+        rows = await self._query(
+            """
+            SELECT id, event, received_at FROM inbound_events
+            WHERE state = 'queued' AND received_at < ? ORDER BY id LIMIT ?
+            """,
+            (before, limit),
+        )
+        return [StoredEvent(row[0], event_from_json(row[1]), row[2]) for row in rows]
 
     async def owed(self, lane: str | None, limit: int) -> Sequence[Delivery]:
         """Return parts that people wait for, in the order in which they are to be shown."""
@@ -57,6 +75,17 @@ class Reads:
             (lane, limit),
         )
         return [delivery_from_row(row) for row in rows]
+
+    async def owing(self) -> Sequence[Address]:
+        """Return where something is owed: one address per lane, the longest owed first."""
+        rows = await self._query(
+            """
+            SELECT address, min(ready_at) AS since FROM deliveries
+            WHERE state IN ('pending', 'uncertain') GROUP BY lane ORDER BY since
+            """,
+            (),
+        )
+        return [address_from_json(json.loads(row[0])) for row in rows]
 
     async def records(self, session_id: str, namespace: str, limit: int | None) -> Sequence[str]:
         """Return the newest items of the current generation, oldest first."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ import aiosqlite
 import anyio
 import attrs
 
+from dragoman.errors import StoreUnavailable
 from dragoman.store.lock import hold
 from dragoman.store.migrate import connect, migrate
 from dragoman.store.operations import Operation
@@ -102,6 +104,10 @@ def _held(path: Path | None) -> Iterator[None]:
 def _over(db: aiosqlite.Connection, lock: anyio.Lock) -> Any:
     async def query(sql: str, parameters: tuple[Any, ...]) -> list[Row]:
         async with lock:
-            return list(await db.execute_fetchall(sql, parameters))
+            try:
+                return list(await db.execute_fetchall(sql, parameters))
+            except sqlite3.Error as error:
+                msg = f"not read: {type(error).__name__}: {error}"
+                raise StoreUnavailable(msg) from error
 
     return query

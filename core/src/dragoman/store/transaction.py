@@ -9,7 +9,7 @@ import aiosqlite
 import attrs
 
 from dragoman.errors import StaleLease, StoreError
-from dragoman.store.codec import dump
+from dragoman.store.codec import dump_rows
 from dragoman.store.operations import TurnLease
 
 Row: TypeAlias = Sequence[Any]
@@ -33,16 +33,16 @@ class Transaction:
 
         Statements read column ``n`` of a row as ``value ->> n`` from ``json_each(?)``.
         """
-        return await self.rows(sql, dump(list(rows)))
+        return await self.rows(sql, dump_rows(rows))
 
     async def stale(self, leases: Iterable[TurnLease]) -> dict[TurnLease, StoreError]:
         """Return the refusals of those leases that do not hold their session any more."""
         wanted = list(leases)
         held = {
-            row[0]
+            (row[0], row[1])
             for row in await self.set(
                 """
-                SELECT runs.id FROM json_each(?) AS j JOIN agent_runs AS runs
+                SELECT runs.id, runs.fence FROM json_each(?) AS j JOIN agent_runs AS runs
                 ON runs.id = value ->> 0 AND runs.fence = value ->> 1 AND runs.state = 'running'
                 """,
                 [(lease.turn_id, lease.fence) for lease in wanted],
@@ -51,5 +51,5 @@ class Transaction:
         return {
             lease: StaleLease(lease.turn_id, lease.fence)
             for lease in wanted
-            if lease.turn_id not in held
+            if (lease.turn_id, lease.fence) not in held
         }

@@ -120,7 +120,7 @@ class Writer:
             await self._db.execute("BEGIN IMMEDIATE")
             try:
                 tx = Transaction(self._db)
-                for executor, numbers in _rounds(group):
+                for executor, numbers in rounds(group):
                     batch = [group[number] for number in numbers]
                     results = await executor(tx, batch)
                     answers.update(zip(numbers, results, strict=True))
@@ -138,7 +138,7 @@ class Writer:
             await self._db.execute("ROLLBACK")
 
 
-def _rounds(group: Sequence[Operation[Any]]) -> Iterator[tuple[Executor, list[int]]]:
+def rounds(group: Sequence[Operation[Any]]) -> Iterator[tuple[Executor, list[int]]]:
     """Group by kind, in order; two operations about the same thing go into different rounds."""
     for kind, executor in EXECUTORS.items():
         waiting = [number for number, op in enumerate(group) if type(op) is kind]

@@ -6,4 +6,5 @@
 from dragoman.testing.clock import VirtualClock as VirtualClock
 from dragoman.testing.clock import settle as settle
 from dragoman.testing.platform import StubPlatform as StubPlatform
-from dragoman.testing.platform import StubPlugin as StubPlugin
+from dragoman.testing.plugin import StubPlugin as StubPlugin
+from dragoman.testing.runtime import ScriptedRuntime as ScriptedRuntime

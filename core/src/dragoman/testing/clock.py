@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
@@ -15,9 +15,14 @@ import attrs
 
 @attrs.define(eq=False)
 class VirtualClock:
-    """Both clocks of `dragoman.Clock`, moved by `advance`."""
+    """Both clocks of `dragoman.Clock`, moved by `advance`.
+
+    ``quiesce`` is awaited to let tasks run until they wait again: `settle` by default. A program
+    that also waits for threads needs one that knows when those are done.
+    """
 
     start: datetime = datetime(2026, 1, 1, tzinfo=UTC)
+    quiesce: Callable[[], Awaitable[None]] = attrs.field(factory=lambda: settle)
     _elapsed: float = 0.0
     _timers: list[tuple[float, int, Callable[[], None]]] = attrs.field(factory=list)
     _numbers: Iterator[int] = attrs.field(factory=itertools.count)
@@ -36,28 +41,36 @@ class VirtualClock:
             await anyio.lowlevel.checkpoint()
             return
         woken = anyio.Event()
-        self._at(seconds, woken.set)
-        await woken.wait()
+        with self._timer(seconds, woken.set):
+            await woken.wait()
 
     @contextmanager
     def move_on_after(self, seconds: float) -> Iterator[anyio.CancelScope]:
         """Return a scope that is cancelled when the clock was advanced far enough."""
-        with anyio.CancelScope() as scope:
-            self._at(seconds, scope.cancel)
+        with anyio.CancelScope() as scope, self._timer(seconds, scope.cancel):
             yield scope
 
     async def advance(self, seconds: float) -> None:
         """Let time pass: timers fire in order, and tasks run until they wait again after each."""
-        await settle()
+        await self.quiesce()
         end = self._elapsed + seconds
         while self._timers and self._timers[0][0] <= end:
             self._elapsed, _, fire = heapq.heappop(self._timers)
             fire()
-            await settle()
+            await self.quiesce()
         self._elapsed = end
 
-    def _at(self, seconds: float, fire: Callable[[], None]) -> None:
-        heapq.heappush(self._timers, (self._elapsed + seconds, next(self._numbers), fire))
+    @contextmanager
+    def _timer(self, seconds: float, fire: Callable[[], None]) -> Iterator[None]:
+        """Set a timer, and take it back when nobody waits for it any more."""
+        timer = (self._elapsed + seconds, next(self._numbers), fire)
+        heapq.heappush(self._timers, timer)
+        try:
+            yield
+        finally:
+            if timer in self._timers:
+                self._timers.remove(timer)
+                heapq.heapify(self._timers)
 
 
 async def settle(rounds: int = 20) -> None:

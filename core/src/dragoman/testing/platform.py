@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterator
 from datetime import UTC, datetime
-from typing import Any
+from typing import TypeAlias
 
 import anyio
 import attrs
 
 from dragoman.capabilities import Capabilities, Transport
-from dragoman.components import Component
-from dragoman.errors import Gone, PlatformError, Refused
-from dragoman.hookspecs import hookimpl
+from dragoman.errors import Gone, Refused
 from dragoman.messages import Address, Deliver, Inbound, Outbound, Place, Receipt, Sender
-from dragoman.protocols import Host, Platform
 
 
 @attrs.frozen
 class StubConfig:
-    """The ``[platforms.…]`` table of the stub: it has no settings."""
+    """The table of a stub: it has no settings."""
+
+
+Before: TypeAlias = Callable[[str, Address, Outbound], Awaitable[None]]
+"""Called with "send" or "edit", the address and the message."""
 
 
 @attrs.define(eq=False)
@@ -44,7 +44,9 @@ class Message:
 class StubPlatform:
     """One account; messages come in by `say` or `receive`, and go out into `messages`.
 
-    ``faults`` are raised one after the other by coming calls of ``send`` and ``edit``.
+    ``faults`` are raised one after the other by coming calls of ``send`` and ``edit``, which then
+    have no effect; ``late_faults`` likewise, after the effect. ``before`` is awaited at the begin
+    of each such call: it may wait, or raise.
     """
 
     capabilities: Capabilities = attrs.field(
@@ -54,7 +56,9 @@ class StubPlatform:
     )
     id: str = "stub"
     messages: list[Message] = attrs.field(factory=list)
-    faults: list[PlatformError] = attrs.field(factory=list)
+    faults: list[Exception] = attrs.field(factory=list)
+    late_faults: list[Exception] = attrs.field(factory=list)
+    before: Before | None = None
     calls: list[str] = attrs.field(factory=list)
     connected: anyio.Event = attrs.field(factory=anyio.Event)
     _deliver: Deliver | None = None
@@ -107,27 +111,23 @@ class StubPlatform:
 
     async def send(self, address: Address, message: Outbound) -> Receipt:
         """Show a message, within the limit and never blank."""
-        self.calls.append("send")
-        self._check(message)
+        await self._begin("send", address, message)
         if self.capabilities.idempotent_send:
             for shown in self.messages:
                 if shown.delivery_id == message.delivery_id:
                     return Receipt(shown.native_id, shown.text)
-        shown = Message(
-            str(next(self._numbers)), address, [message.text], message.delivery_id
-        )
+        shown = Message(str(next(self._numbers)), address, [message.text], message.delivery_id)
         self.messages.append(shown)
-        self._ring()
+        self._end()
         return Receipt(shown.native_id, message.text)
 
     async def edit(self, address: Address, native_id: str, message: Outbound) -> Receipt:
         """Change a message."""
-        self.calls.append("edit")
-        self._check(message)
+        await self._begin("edit", address, message)
         for shown in self.messages:
             if shown.native_id == native_id and shown.address == address:
                 shown.texts.append(message.text)
-                self._ring()
+                self._end()
                 return Receipt(native_id, message.text)
         raise Gone("message")
 
@@ -155,7 +155,10 @@ class StubPlatform:
             await self._changed.wait()
         return self.shown(channel)
 
-    def _check(self, message: Outbound) -> None:
+    async def _begin(self, method: str, address: Address, message: Outbound) -> None:
+        self.calls.append(method)
+        if self.before:
+            await self.before(method, address, message)
         if self.faults:
             raise self.faults.pop(0)
         if not message.text.strip():
@@ -163,31 +166,8 @@ class StubPlatform:
         if self.capabilities.dialect.length(message.text) > self.capabilities.max_text:
             raise Refused("text too long")
 
-    def _ring(self) -> None:
+    def _end(self) -> None:
         self._changed.set()
         self._changed = anyio.Event()
-
-
-@attrs.define(eq=False)
-class StubPlugin:
-    """A plugin object that registers stub platforms: one for each table that names it.
-
-    Give it to ``Catalogue(objects={"stub": StubPlugin()})``; platforms are found by their table.
-    """
-
-    platforms: dict[str, StubPlatform] = attrs.field(factory=dict)
-
-    def platform(self, id_: str = "stub") -> StubPlatform:
-        """Return the platform of a table, made when first asked for."""
-        return self.platforms.setdefault(id_, StubPlatform(id=id_))
-
-    @hookimpl
-    def dragoman_platforms(self) -> Iterable[Component[Any, Platform]]:
-        """Register the stub."""
-
-        @asynccontextmanager
-        async def open_stub(config: StubConfig, host: Host) -> AsyncIterator[Platform]:
-            del config
-            yield self.platform(host.id)
-
-        yield Component("stub", StubConfig, open_stub)
+        if self.late_faults:
+            raise self.late_faults.pop(0)

@@ -1,0 +1,129 @@
+"""What an SQLite store holds, row by row, and each change of state that it saw."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import attrs
+
+from dragoman.states import (
+    DELIVERY_EDGES,
+    EVENT_EDGES,
+    TURN_EDGES,
+    DeliveryState,
+    EventState,
+    TurnState,
+)
+from dragoman.store.sqlite import SqliteStore
+from dragoman.testing.store_model import StoreModel
+
+_LEGAL: Final = {
+    "inbound_events": {(a.value, b.value) for a, states in EVENT_EDGES.items() for b in states},
+    "agent_runs": {(a.value, b.value) for a, states in TURN_EDGES.items() for b in states},
+    "deliveries": {(a.value, b.value) for a, states in DELIVERY_EDGES.items() for b in states},
+}
+
+_FIRST: Final = {
+    "inbound_events": {EventState.RECEIVED.value},
+    "agent_runs": {TurnState.RUNNING.value},
+    "deliveries": {DeliveryState.PENDING.value, DeliveryState.SENDING.value},
+}
+
+
+async def contents(store: SqliteStore) -> dict[str, list[tuple[Any, ...]]]:
+    """Return every row of every table, for comparing."""
+    names = await _rows(
+        store,
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
+    )
+    return {name: await _rows(store, f"SELECT * FROM {name}") for (name,) in names}
+
+
+async def watch_states(store: SqliteStore) -> None:
+    """Let the writing connection note each first state and each change of a state."""
+    db = store.connections[0]
+    await db.execute("CREATE TEMP TABLE seen (kind TEXT, old TEXT, new TEXT)")
+    for kind in _LEGAL:
+        await db.execute(
+            f"CREATE TEMP TRIGGER {kind}_made AFTER INSERT ON main.{kind}"
+            f" BEGIN INSERT INTO seen VALUES ('{kind}', NULL, new.state); END"
+        )
+        await db.execute(
+            f"CREATE TEMP TRIGGER {kind}_moved AFTER UPDATE ON main.{kind}"
+            f" WHEN old.state <> new.state"
+            f" BEGIN INSERT INTO seen VALUES ('{kind}', old.state, new.state); END"
+        )
+
+
+async def check_rows(store: SqliteStore, model: StoreModel) -> None:
+    """Compare each row with the model's, and each change of state with the edges."""
+    db = store.connections[0]
+    for kind, old, new in await db.execute_fetchall("SELECT DISTINCT * FROM seen"):
+        legal = new in _FIRST[kind] if old is None else (old, new) in _LEGAL[kind]
+        assert legal, f"{kind}: {old} -> {new}"
+    await db.execute("DELETE FROM seen")
+    await _check_open_turns(store)
+    assert await _rows(
+        store,
+        "SELECT id, state, coalesce(session_id, ''), coalesce(turn_id, ''), rule, reason"
+        " FROM inbound_events",
+    ) == _sorted(
+        (event.id, event.state.value, event.session_id, event.turn_id, event.rule, event.reason)
+        for event in model.events.values()
+    )
+    assert await _rows(
+        store,
+        "SELECT id, session_id, state, fence, owner, lease_until, ended_at, failure, detail,"
+        " requests FROM agent_runs",
+    ) == _sorted(
+        (
+            turn.wish.turn_id,
+            turn.session_id,
+            turn.state.value,
+            1,
+            turn.wish.owner,
+            turn.lease_until,
+            turn.ended_at,
+            turn.failure.value if turn.failure else None,
+            turn.detail,
+            turn.usage.requests,
+        )
+        for turn in model.turns.values()
+    )
+    assert await _rows(
+        store,
+        "SELECT id, coalesce(turn_id, ''), part, state, coalesce(text, ''), shown, native_id,"
+        " reply_to, attempts, error FROM deliveries",
+    ) == _sorted(
+        (
+            row.id,
+            row.turn_id,
+            row.part,
+            row.state.value,
+            row.text,
+            row.shown,
+            row.native_id,
+            row.reply_to,
+            row.attempts,
+            row.error,
+        )
+        for row in model.deliveries.values()
+    )
+
+
+async def _check_open_turns(store: SqliteStore) -> None:
+    """Invariant 2: no session has two open turns."""
+    crowded = await _rows(
+        store,
+        "SELECT session_id FROM agent_runs WHERE state IN ('running', 'waiting')"
+        " GROUP BY session_id HAVING count(*) > 1",
+    )
+    assert crowded == []
+
+
+async def _rows(store: SqliteStore, sql: str) -> list[tuple[Any, ...]]:
+    return _sorted(tuple(row) for row in await store.connections[-1].execute_fetchall(sql))
+
+
+def _sorted(rows: Any) -> list[tuple[Any, ...]]:
+    return sorted(rows, key=repr)

@@ -1,0 +1,133 @@
+"""One sample of each operation: how to come to it, and what asking again answers."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import attrs
+
+from dragoman.keys import new_id
+from dragoman.states import DeliveryState, EventState
+from dragoman.store import operations as ops
+from dragoman.testing.store_scene import NOW, Scene
+
+
+@attrs.frozen
+class Sample:
+    """How to test one operation: how to come to one, and what a repetition answers.
+
+    ``again`` is what asking a second time answers; ``None`` means "the same as the first time".
+    """
+
+    make: Callable[[Scene], Awaitable[ops.Operation[Any]]]
+    again: Callable[[Any], Any] | None = None
+
+
+async def _receive(scene: Scene) -> ops.Receive:
+    return ops.Receive(inbound=scene.inbound(), now=NOW)
+
+
+async def _settle(scene: Scene) -> ops.Settle:
+    return ops.Settle(
+        event_id=await scene.received(),
+        state=EventState.REFUSED,
+        reason="not on any list",
+        notice=scene.notice(),
+    )
+
+
+async def _accept(scene: Scene) -> ops.Accept:
+    return scene.accept(await scene.received())
+
+
+async def _adopt(scene: Scene) -> ops.Adopt:
+    return ops.Adopt(session_id=await scene.queued(), adoption=scene.adoption())
+
+
+async def _finish(scene: Scene) -> ops.Finish:
+    grant = await scene.running()
+    await scene.queued()
+    return scene.finish(grant)
+
+
+async def _renew(scene: Scene) -> ops.Renew:
+    await scene.running()
+    return ops.Renew(owner="me", lease_until=200.0)
+
+
+async def _recover(scene: Scene) -> ops.Recover:
+    await scene.running()
+    return ops.Recover(
+        owner="another",
+        everyone=True,
+        boot=0.0,
+        now=NOW,
+        oldest=0.0,
+        mark="(interrupted)",
+        notice="interrupted",
+    )
+
+
+async def _open_part(scene: Scene) -> ops.OpenPart:
+    grant = await scene.running()
+    return ops.OpenPart(lease=grant.lease, delivery_id=new_id("msg"), number=1, now=NOW)
+
+
+async def _shown(scene: Scene) -> ops.Shown:
+    grant = await scene.running()
+    return ops.Shown(lease=grant.lease, delivery_id=grant.delivery_id, native_id="9", text="so far")
+
+
+async def _post(scene: Scene) -> ops.Post:
+    return ops.Post(delivery=scene.notice())
+
+
+async def _begin_send(scene: Scene) -> ops.BeginSend:
+    return ops.BeginSend(delivery_id=await scene.owed(), attempt=1)
+
+
+async def _end_send(scene: Scene) -> ops.EndSend:
+    return ops.EndSend(
+        delivery_id=await scene.owed(),
+        state=DeliveryState.DELIVERED,
+        native_id="9",
+        shown="a notice",
+        now=NOW,
+    )
+
+
+async def _append_records(scene: Scene) -> ops.AppendRecords:
+    grant = await scene.running()
+    return ops.AppendRecords(
+        lease=grant.lease, namespace="transcript", batch=new_id("batch"), items=('"a"', '"b"')
+    )
+
+
+async def _put_value(scene: Scene) -> ops.PutValue:
+    del scene
+    return ops.PutValue(component="memories.notes", name="a", value="1")
+
+
+async def _delete_value(scene: Scene) -> ops.DeleteValue:
+    await scene.store.apply(await _put_value(scene))
+    return ops.DeleteValue(component="memories.notes", name="a")
+
+
+SAMPLES: Final[dict[type[ops.Operation[Any]], Sample]] = {
+    ops.Receive: Sample(_receive, lambda first: ops.Received(first.event_id, duplicate=True)),
+    ops.Settle: Sample(_settle),
+    ops.Accept: Sample(_accept),
+    ops.Adopt: Sample(_adopt),
+    ops.Finish: Sample(_finish),
+    ops.Renew: Sample(_renew),
+    ops.Recover: Sample(_recover, lambda _: ops.Recovered()),
+    ops.OpenPart: Sample(_open_part),
+    ops.Shown: Sample(_shown),
+    ops.Post: Sample(_post),
+    ops.BeginSend: Sample(_begin_send),
+    ops.EndSend: Sample(_end_send),
+    ops.AppendRecords: Sample(_append_records),
+    ops.PutValue: Sample(_put_value),
+    ops.DeleteValue: Sample(_delete_value, lambda _: False),
+}

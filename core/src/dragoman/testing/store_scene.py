@@ -1,0 +1,133 @@
+"""A store in the states that operations start from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime
+from typing import Any, Final, TypeAlias
+
+import anyio
+import attrs
+
+from dragoman.errors import StaleLease
+from dragoman.keys import ConversationKey, new_id
+from dragoman.messages import Address, Inbound, Sender
+from dragoman.states import DeliveryState, TurnState
+from dragoman.store import operations as ops
+from dragoman.store.sqlite import SqliteStore
+
+OpenStore: TypeAlias = Callable[[], AbstractAsyncContextManager[SqliteStore]]
+
+NOW: Final = 1_767_225_600.0
+
+
+@attrs.define(eq=False)
+class Scene:
+    """Brings a store into the states that operations start from."""
+
+    store: SqliteStore
+    _number: int = 0
+
+    def inbound(self, *, channel: str = "1", native_id: str = "") -> Inbound:
+        """Return a message of person 7."""
+        self._number += 1
+        return Inbound(
+            native_id=native_id or str(self._number),
+            address=Address("stub", channel),
+            sender=Sender("7"),
+            text=f"message {self._number}",
+            sent_at=datetime.fromtimestamp(NOW, UTC),
+        )
+
+    async def received(self, *, channel: str = "1") -> int:
+        """Receive a message; return its event id."""
+        operation = ops.Receive(inbound=self.inbound(channel=channel), now=NOW)
+        return (await self.store.apply(operation)).event_id
+
+    def adoption(self) -> ops.Adoption:
+        """Return a new wish to begin a turn."""
+        return ops.Adoption(
+            turn_id=new_id("turn"),
+            delivery_id=new_id("msg"),
+            owner="me",
+            lease_until=100.0,
+            now=NOW,
+        )
+
+    def accept(
+        self, event_id: int, *, channel: str = "1", adopt: bool = True, queue_limit: int = 50
+    ) -> ops.Accept:
+        """Return the admission of an event into the channel's session."""
+        return ops.Accept(
+            event_id=event_id,
+            conversation=ConversationKey("stub", "", channel, "", ""),
+            profile="default",
+            runtime="echo",
+            rule="owners",
+            namespace="transcript",
+            item=f'"item {event_id}"',
+            adoption=self.adoption() if adopt else None,
+            queue_limit=queue_limit,
+            full_notice=self.notice(),
+            now=NOW,
+        )
+
+    async def running(self, *, channel: str = "1") -> ops.TurnGrant:
+        """Begin a turn."""
+        accepted = await self.store.apply(
+            self.accept(await self.received(channel=channel), channel=channel)
+        )
+        assert accepted.turn
+        return accepted.turn
+
+    async def queued(self, *, channel: str = "1") -> str:
+        """Let a message wait in a free session; return the session."""
+        event_id = await self.received(channel=channel)
+        accept = self.accept(event_id, channel=channel, adopt=False)
+        return (await self.store.apply(accept)).session_id
+
+    def finish(self, grant: ops.TurnGrant, *, next_turn: bool = True) -> ops.Finish:
+        """Return the end of a turn with a two-part answer."""
+        return ops.Finish(
+            lease=grant.lease,
+            state=TurnState.SUCCEEDED,
+            parts=(
+                ops.Part(delivery_id=grant.delivery_id, number=0, text="one"),
+                ops.Part(delivery_id=new_id("msg"), number=1, text="two"),
+            ),
+            adoption=self.adoption() if next_turn else None,
+            now=NOW,
+        )
+
+    def notice(self) -> ops.Delivery:
+        """Return a notice to person 7."""
+        return ops.Delivery(
+            id=new_id("msg"),
+            address=Address("stub", "1"),
+            text="a notice",
+            state=DeliveryState.PENDING,
+            ready_at=NOW,
+        )
+
+    async def owed(self) -> str:
+        """Owe a notice; return its id."""
+        notice = self.notice()
+        await self.store.apply(ops.Post(delivery=notice))
+        return notice.id
+
+
+async def together(store: SqliteStore, *operations: ops.Operation[Any]) -> list[Any]:
+    """Apply operations in one group; return each one's answer or refusal."""
+    answers: list[Any] = [None] * len(operations)
+
+    async def apply(number: int) -> None:
+        try:
+            answers[number] = await store.apply(operations[number])
+        except StaleLease as error:
+            answers[number] = error
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(len(operations)):
+            tasks.start_soon(apply, number)
+    return answers
