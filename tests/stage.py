@@ -110,7 +110,7 @@ async def eventually(ask: Callable[[], Any], wanted: Any, limit: float = 10) -> 
     answer: Any = None
     try:
         with anyio.fail_after(limit):
-            while (answer := await ask()) != wanted:
+            while (answer := await ask()) != wanted:  # noqa: ASYNC110 - the store rings no bell
                 await anyio.sleep(0.005)
     except TimeoutError:
         raise AssertionError(f"expected {wanted!r}, still {answer!r}") from None
@@ -150,6 +150,16 @@ async def gateway(
                 app.stop()
                 if isinstance(clock, VirtualClock):
                     clock.quiesce = settle
+                    with anyio.CancelScope(shield=True):
+                        await _let_time_pass(clock, app)
+
+
+async def _let_time_pass(clock: VirtualClock, app: Application) -> None:
+    """A stop waits for the clock, too: grace, flush, closing."""
+    with anyio.fail_after(20):
+        while app._store is not None:
+            await clock.advance(1)
+            await anyio.sleep(0.002)
 
 
 __all__ = [

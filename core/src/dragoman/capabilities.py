@@ -17,10 +17,10 @@ class LengthUnit(enum.Enum):
 
     def measure(self, text: str) -> int:
         """Return the length of ``text`` in this unit; a lone surrogate counts as one character."""
-        if self is LengthUnit.CODE_POINTS:
+        if self is LengthUnit.CODE_POINTS or text.isascii():
             return len(text)
         if self is LengthUnit.UTF16:
-            return len(text) + sum(1 for c in text if ord(c) > 0xFFFF)
+            return len(text.encode("utf-16-le", "surrogatepass")) // 2
         return len(text.encode("utf-8", "replace"))
 
 

@@ -4,11 +4,11 @@ from datetime import UTC, datetime, timedelta
 
 import anyio
 import pytest
-from stage import Limits, eventually, gateway, table
 
-from dragoman import Drop, Place, Verdict, hookimpl
+from dragoman import Address, Drop, Inbound, Place, Sender, Verdict, hookimpl
 from dragoman.manifest.model import Access, Profile, Route
 from dragoman.testing import ScriptedRuntime, StubPlugin
+from stage import Limits, eventually, gateway, table
 
 pytestmark = pytest.mark.anyio
 
@@ -49,7 +49,8 @@ async def test_lists_name_people_and_channels_of_one_kind(access, channel, user,
 async def test_a_post_without_author_is_nobody_on_a_list():
     async with gateway(access=Access(users=("stub",))) as stage:
         await stage.platform.connected.wait()
-        await stage.platform.say("news", channel="c", user="", place=Place.CHANNEL)
+        address = Address("stub", "c", place=Place.CHANNEL)
+        await stage.platform._deliver(Inbound("1", address, Sender(""), "news", datetime.now(UTC)))
         await stage.until("inbound_events", ["refused"])
 
 

@@ -187,9 +187,9 @@ class Live:
         """Make the one call that brings the screen closest to the text, if any is needed."""
         can = self._exit.platform.capabilities
         version, text = self._answer.version, self._answer.text
-        texts = await self._split(text) if text.strip() else []
-        for number, wanted in enumerate(texts):
-            preview = close_open_constructs(wanted) if can.markdown else wanted
+        source = close_open_constructs(text) if can.markdown else text
+        texts = await self._split(source) if source.strip() else []
+        for number, preview in enumerate(texts):
             if number == len(self._parts):
                 self._parts.append(await self._open(number))
             shown = self._parts[number]

@@ -9,7 +9,7 @@ from typing import cast
 def _cluster() -> re.Pattern[str]:
     # Imported here: the tables cost start-up time that most commands need not pay. The package
     # caches compiled patterns, so asking again is a look-up.
-    import regex  # type: ignore[import-untyped]  # it is published without types
+    import regex
 
     return cast("re.Pattern[str]", regex.compile(r"\X"))
 

@@ -5,12 +5,30 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from dragoman.states import DeliveryState
+from dragoman.states import DELIVERY_EDGES, DeliveryState
 from dragoman.store.codec import address_from_json, address_to_json, dump, lane_column
+from dragoman.store.edges import edges
 from dragoman.store.operations import BeginSend, Delivery, EndSend, OpenPart, Post, Shown
 from dragoman.store.transaction import Answer, Row, Transaction
 
 COLUMNS = "id, address, text, state, native_id, reply_to, attempts, ready_at, turn_id"
+
+OPEN = "state IN ('pending', 'sending', 'uncertain')"
+"""Said word for word in each query that the index of open parts has to serve."""
+
+_EDGES = edges(DELIVERY_EDGES)
+
+
+def next_place(lane: str, number: str) -> str:
+    """Return the expression for a place behind all open parts of a lane.
+
+    Both arguments are SQL; ``number`` counts the rows of the statement from zero. A part takes its
+    place when it becomes owed and keeps it: order never depends on a clock.
+    """
+    return f"""coalesce((
+        SELECT max(p.place) FROM deliveries AS p
+        WHERE p.lane = {lane} AND p.{OPEN}
+    ), 0) + 1 + {number}"""
 
 
 def delivery_from_row(row: Row) -> Delivery:
@@ -33,11 +51,11 @@ async def insert_notices(tx: Transaction, notices: Sequence[Delivery]) -> None:
     if not notices:
         return
     await tx.set(
-        """
+        f"""
         INSERT INTO deliveries
-            (id, part, lane, address, reply_to, state, text, created_at, ready_at)
+            (id, part, lane, address, reply_to, state, text, created_at, ready_at, place)
         SELECT value ->> 0, 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5,
-            value ->> 6, value ->> 6
+            value ->> 6, value ->> 6, {next_place("value ->> 1", "key")}
         FROM json_each(?) WHERE true ORDER BY key ON CONFLICT (id) DO NOTHING
         """,
         [
@@ -71,7 +89,7 @@ async def open_part(tx: Transaction, batch: Sequence[OpenPart]) -> list[Answer]:
             value ->> 3
         FROM json_each(?) JOIN deliveries AS first ON first.number =
             (SELECT min(d.number) FROM deliveries AS d WHERE d.turn_id = value ->> 1)
-        WHERE true ON CONFLICT (id) DO NOTHING
+        WHERE true ORDER BY key ON CONFLICT (id) DO NOTHING
         """,
         [
             (op.delivery_id, op.lease.turn_id, op.number, op.now)
@@ -89,9 +107,14 @@ async def shown(tx: Transaction, batch: Sequence[Shown]) -> list[Answer]:
         """
         UPDATE deliveries SET native_id = j.value ->> 1, shown = j.value ->> 2
         FROM json_each(?) AS j
-        WHERE deliveries.id = j.value ->> 0 AND deliveries.state = 'sending'
+        WHERE deliveries.id = j.value ->> 0 AND deliveries.turn_id = j.value ->> 3
+          AND deliveries.state = 'sending'
         """,
-        [(op.delivery_id, op.native_id, op.text) for op in batch if op.lease not in stale],
+        [
+            (op.delivery_id, op.native_id, op.text, op.lease.turn_id)
+            for op in batch
+            if op.lease not in stale
+        ],
     )
     return [stale.get(op.lease) for op in batch]
 
@@ -101,11 +124,11 @@ async def begin_send(tx: Transaction, batch: Sequence[BeginSend]) -> list[Answer
     begun = {
         row[0]
         for row in await tx.set(
-            """
+            f"""
             UPDATE deliveries SET state = 'sending', attempts = j.value ->> 1
             FROM json_each(?) AS j
             WHERE deliveries.id = j.value ->> 0 AND deliveries.attempts <= j.value ->> 1
-              AND deliveries.state IN ('pending', 'sending', 'uncertain')
+              AND deliveries.{OPEN} AND deliveries.place IS NOT NULL
             RETURNING deliveries.id
             """,
             [(op.delivery_id, op.attempt) for op in batch],
@@ -117,13 +140,13 @@ async def begin_send(tx: Transaction, batch: Sequence[BeginSend]) -> list[Answer
 async def end_send(tx: Transaction, batch: Sequence[EndSend]) -> list[Answer]:
     """Record what came of sends; a part that has ended stays as it is."""
     await tx.set(
-        """
+        f"""
         UPDATE deliveries SET state = j.value ->> 1,
             native_id = CASE j.value ->> 2 WHEN '' THEN native_id ELSE j.value ->> 2 END,
             shown = coalesce(j.value ->> 3, shown), error = j.value ->> 4
         FROM json_each(?) AS j
-        WHERE deliveries.id = j.value ->> 0
-          AND deliveries.state IN ('pending', 'sending', 'uncertain')
+        WHERE deliveries.id = j.value ->> 0 AND deliveries.place IS NOT NULL
+          AND (deliveries.state, j.value ->> 1) IN ({_EDGES})
         """,
         [(op.delivery_id, op.state.value, op.native_id, op.shown, op.error) for op in batch],
     )

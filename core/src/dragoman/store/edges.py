@@ -13,9 +13,5 @@ def edges(
 
     With ``sources`` only those that begin there.
     """
-    pairs = sorted(
-        (old.value, new.value)
-        for old in sources or table
-        for new in table[old]
-    )
+    pairs = sorted((old.value, new.value) for old in sources or table for new in table[old])
     return "VALUES " + ", ".join(f"('{old}', '{new}')" for old, new in pairs)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from dragoman.errors import StaleLease
 from dragoman.states import DeliveryState, EventState
-from dragoman.store.codec import dump
+from dragoman.store.codec import dump_rows
+from dragoman.store.deliveries import OPEN, next_place
 from dragoman.store.operations import Ended, Finish, Recover, Recovered, TurnGrant
 from dragoman.store.transaction import Answer, Row, Transaction
 from dragoman.store.turns import Claim, granted_before, take_over
@@ -92,17 +93,18 @@ async def _owe_parts(tx: Transaction, batch: Sequence[Finish]) -> None:
     """Write the parts of the replies; rows that were opened for nothing end as abandoned."""
     parts = [(op, part) for op in batch for part in op.parts]
     await tx.set(
-        """
+        f"""
         INSERT INTO deliveries
-            (id, turn_id, part, lane, address, state, text, created_at, ready_at)
+            (id, turn_id, part, lane, address, state, text, created_at, ready_at, place)
         SELECT value ->> 0, value ->> 1, value ->> 2, first.lane, first.address, value ->> 3,
-            value ->> 4, value ->> 5, value ->> 5
+            value ->> 4, value ->> 5, value ->> 5, {next_place("first.lane", "key")}
         FROM json_each(?) JOIN deliveries AS first ON first.number =
             (SELECT min(d.number) FROM deliveries AS d WHERE d.turn_id = value ->> 1)
         WHERE true ORDER BY key
         ON CONFLICT (id) DO UPDATE SET part = excluded.part, state = excluded.state,
-            text = excluded.text, ready_at = excluded.ready_at
-        WHERE deliveries.state IN ('pending', 'sending')
+            text = excluded.text, ready_at = excluded.ready_at, place = excluded.place
+        WHERE deliveries.turn_id = excluded.turn_id AND deliveries.place IS NULL
+          AND deliveries.state = 'sending'
         """,
         [
             (
@@ -116,17 +118,14 @@ async def _owe_parts(tx: Transaction, batch: Sequence[Finish]) -> None:
             for op, part in parts
         ],
     )
-    without = [op.lease.turn_id for op in batch if not op.parts]
-    extra = [op.lease.turn_id for op in batch if len(op.parts) > 1]
-    if without or extra:
-        await tx.set(
-            """
-            UPDATE deliveries SET state = 'abandoned'
-            WHERE turn_id IN (SELECT value ->> 0 FROM json_each(?))
-              AND ready_at IS NULL AND state IN ('pending', 'sending')
-            """,
-            [(turn_id,) for turn_id in {*without, *extra}],
-        )
+    await tx.set(
+        """
+        UPDATE deliveries SET state = 'abandoned'
+        WHERE turn_id IN (SELECT value ->> 0 FROM json_each(?))
+          AND place IS NULL AND state = 'sending'
+        """,
+        [(op.lease.turn_id,) for op in batch],
+    )
 
 
 async def recover(tx: Transaction, batch: Sequence[Recover]) -> list[Answer]:
@@ -159,16 +158,16 @@ async def _recover(tx: Transaction, op: Recover) -> Recovered:
     expired: list[Row] = []
     if op.everyone:
         uncertain = await tx.rows(
-            """
+            f"""
             UPDATE deliveries
             SET state = CASE native_id WHEN '' THEN 'uncertain' ELSE 'pending' END
-            WHERE state = 'sending' AND ready_at IS NOT NULL RETURNING state
+            WHERE {OPEN} AND state = 'sending' AND place IS NOT NULL RETURNING state
             """
         )
         expired = await tx.rows(
-            """
+            f"""
             UPDATE deliveries SET state = 'abandoned', error = 'expired'
-            WHERE state IN ('pending', 'uncertain') AND ready_at < ? RETURNING 1
+            WHERE {OPEN} AND state <> 'sending' AND ready_at < ? RETURNING 1
             """,
             op.oldest,
         )
@@ -183,9 +182,11 @@ async def _mark_interrupted(tx: Transaction, op: Recover, turns: Sequence[str]) 
     """Owe a visible end to each interrupted turn, on its last part that is known to be shown."""
     rows = await tx.set(
         """
-        SELECT id, turn_id, native_id, shown FROM deliveries
-        WHERE turn_id IN (SELECT value ->> 0 FROM json_each(?)) AND state = 'sending'
-        ORDER BY turn_id, part
+        SELECT d.id, d.turn_id, d.native_id, d.shown FROM deliveries AS d
+        WHERE d.turn_id IN (SELECT value ->> 0 FROM json_each(?)) AND d.state = 'sending'
+        ORDER BY (
+            SELECT min(e.id) FROM inbound_events AS e WHERE e.turn_id = d.turn_id
+        ), d.turn_id, d.part, d.number
         """,
         [(turn_id,) for turn_id in turns],
     )
@@ -205,10 +206,11 @@ async def _mark_interrupted(tx: Transaction, op: Recover, turns: Sequence[str]) 
             else:
                 changes.append((part[0], DeliveryState.ABANDONED.value, None))
     await tx.rows(
-        """
-        UPDATE deliveries SET state = j.value ->> 1, text = j.value ->> 2, ready_at = ?2
+        f"""
+        UPDATE deliveries SET state = j.value ->> 1, text = j.value ->> 2, ready_at = ?2,
+            place = {next_place("deliveries.lane", "j.key")}
         FROM json_each(?1) AS j WHERE deliveries.id = j.value ->> 0
         """,
-        dump(changes),
+        dump_rows(changes),
         op.now,
     )

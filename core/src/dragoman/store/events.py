@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dragoman.store.codec import event_to_json, lane_column
+from dragoman.states import EVENT_EDGES, EventState
+from dragoman.store.codec import event_to_json, lane_column, storable
 from dragoman.store.deliveries import insert_notices
+from dragoman.store.edges import edges
 from dragoman.store.operations import Receive, Received, Settle
 from dragoman.store.transaction import Answer, Transaction
+
+_WITHOUT_TURN = edges(EVENT_EDGES, (EventState.RECEIVED, EventState.HELD, EventState.QUEUED))
+"""How an event ends that no turn has adopted."""
 
 
 async def receive(tx: Transaction, batch: Sequence[Receive]) -> list[Answer]:
     """Insert the new ones, and find the rows of those that were received before."""
-    keys = [(op.inbound.address.platform, op.inbound.native_id) for op in batch]
+    keys = [(storable(op.inbound.address.platform), storable(op.inbound.native_id)) for op in batch]
     new = {
         (row[1], row[2]): row[0]
         for row in await tx.set(
@@ -52,12 +57,12 @@ async def settle(tx: Transaction, batch: Sequence[Settle]) -> list[Answer]:
     done = {
         row[0]
         for row in await tx.set(
-            """
+            f"""
             UPDATE inbound_events SET state = j.value ->> 1, reason = j.value ->> 2,
                 rule = CASE j.value ->> 3 WHEN '' THEN rule ELSE j.value ->> 3 END, item = NULL
             FROM json_each(?) AS j
             WHERE inbound_events.id = j.value ->> 0
-              AND inbound_events.state IN ('received', 'held', 'queued')
+              AND (inbound_events.state, j.value ->> 1) IN ({_WITHOUT_TURN})
             RETURNING inbound_events.id
             """,
             [(op.event_id, op.state.value, op.reason, op.rule) for op in batch],

@@ -63,12 +63,16 @@ async def _one(db: aiosqlite.Connection, sql: str) -> int:
 async def _back_up(db: aiosqlite.Connection, path: Path, version: int) -> None:
     stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
     target = path.with_name(f"{path.name}.schema{version}.{stamp}.backup")
-    target.touch(mode=0o600)
-    copy = await aiosqlite.connect(target)
+    # Under its own name only when it is whole: a backup cut short must not displace a good one.
+    partial = path.with_name(f"{path.name}.backup.partial")
+    partial.unlink(missing_ok=True)
+    partial.touch(mode=0o600)
+    copy = await aiosqlite.connect(partial)
     try:
         await db.backup(copy)
     finally:
         await copy.close()
+    partial.replace(target)
     for old in sorted(path.parent.glob(f"{path.name}.schema*.backup"), key=_age)[BACKUPS_KEPT:]:
         old.unlink()
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import attrs
 
 from dragoman.messages import Address
-from dragoman.store.codec import address_from_json, dump, event_from_json
-from dragoman.store.deliveries import COLUMNS, delivery_from_row
+from dragoman.store.codec import address_from_json, dump, event_from_json, storable
+from dragoman.store.deliveries import COLUMNS, OPEN, delivery_from_row
 from dragoman.store.operations import Delivery, StoredEvent
 from dragoman.store.transaction import Row
 
@@ -41,13 +42,16 @@ class Reads:
         """
         rows = await self._query(
             """
-            SELECT e.session_id FROM inbound_events AS e
+            SELECT e.session_id FROM inbound_events AS e INDEXED BY events_waiting
             WHERE e.state = 'queued'
               AND (?1 IS NULL OR e.platform IN (SELECT value FROM json_each(?1)))
               AND NOT EXISTS (
                 SELECT 1 FROM agent_runs AS r
                 WHERE r.session_id = e.session_id AND r.state IN ('running', 'waiting')
-            ) GROUP BY e.session_id ORDER BY min(e.id) LIMIT ?2
+            ) AND NOT EXISTS (
+                SELECT 1 FROM inbound_events AS o
+                WHERE o.session_id = e.session_id AND o.state = 'queued' AND o.id < e.id
+            ) ORDER BY e.id LIMIT ?2
             """,
             (None if platforms is None else dump(sorted(platforms)), limit),
         )
@@ -57,7 +61,7 @@ class Reads:
         """Return waiting events that were received before a time, in order of receipt."""
         rows = await self._query(
             """
-            SELECT id, event, received_at FROM inbound_events
+            SELECT id, event, received_at FROM inbound_events INDEXED BY events_waiting
             WHERE state = 'queued' AND received_at < ? ORDER BY id LIMIT ?
             """,
             (before, limit),
@@ -66,22 +70,24 @@ class Reads:
 
     async def owed(self, lane: str | None, limit: int) -> Sequence[Delivery]:
         """Return parts that people wait for, in the order in which they are to be shown."""
+        # Two texts: "all lanes or this one" in a single text would never use the index.
+        chosen = "" if lane is None else "AND lane = ?2"
         rows = await self._query(
             f"""
             SELECT {COLUMNS} FROM deliveries
-            WHERE state IN ('pending', 'uncertain') AND (?1 IS NULL OR lane = ?1)
-            ORDER BY ready_at, number LIMIT ?2
+            WHERE {OPEN} AND state <> 'sending' AND place IS NOT NULL {chosen}
+            ORDER BY place, number LIMIT ?1
             """,
-            (lane, limit),
+            (limit,) if lane is None else (limit, lane),
         )
         return [delivery_from_row(row) for row in rows]
 
     async def owing(self) -> Sequence[Address]:
         """Return where something is owed: one address per lane, the longest owed first."""
         rows = await self._query(
-            """
+            f"""
             SELECT address, min(ready_at) AS since FROM deliveries
-            WHERE state IN ('pending', 'uncertain') GROUP BY lane ORDER BY since
+            WHERE {OPEN} AND state <> 'sending' GROUP BY lane ORDER BY since
             """,
             (),
         )
@@ -104,7 +110,7 @@ class Reads:
         """Return a component's named value."""
         rows = await self._query(
             "SELECT value FROM component_values WHERE component = ? AND name = ?",
-            (component, name),
+            (storable(component), storable(name)),
         )
         return rows[0][0] if rows else None
 
@@ -113,10 +119,10 @@ class Reads:
         rows = await self._query(
             """
             SELECT name, value FROM component_values
-            WHERE component = ?1 AND name >= ?2 AND substr(name, 1, length(?2)) = ?2
+            WHERE component = ?1 AND name >= ?2 AND name < ?3
             ORDER BY name
             """,
-            (component, prefix),
+            (storable(component), storable(prefix), _behind(storable(prefix))),
         )
         return [(row[0], row[1]) for row in rows]
 
@@ -130,3 +136,12 @@ class Reads:
             )
             counts[table] = {row[0]: row[1] for row in rows}
         return counts
+
+
+def _behind(prefix: str) -> str | bytes:
+    """Return the least value that sorts behind every text that begins with ``prefix``."""
+    stem = prefix.rstrip(chr(sys.maxunicode))
+    if not stem:
+        return b""  # a blob sorts behind every text
+    following = ord(stem[-1]) + 1
+    return stem[:-1] + chr(0xE000 if following == 0xD800 else following)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dragoman.store.codec import storable
 from dragoman.store.operations import AppendRecords, DeleteValue, PutValue
 from dragoman.store.transaction import Answer, Transaction
 
@@ -95,4 +96,4 @@ async def delete_value(tx: Transaction, batch: Sequence[DeleteValue]) -> list[An
             [(op.component, op.name) for op in batch],
         )
     }
-    return [(op.component, op.name) in gone for op in batch]
+    return [(storable(op.component), storable(op.name)) in gone for op in batch]

@@ -113,6 +113,18 @@ STEPS: Final[tuple[str, ...]] = (
     ALTER TABLE agent_runs ADD COLUMN input_tokens INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE agent_runs ADD COLUMN output_tokens INTEGER NOT NULL DEFAULT 0;
     """,
+    # 3: the order of owed parts without a clock, and of waiting events without a search
+    """
+    ALTER TABLE deliveries ADD COLUMN place INTEGER;
+    UPDATE deliveries SET place = ranked.place FROM (
+        SELECT number, row_number() OVER (PARTITION BY lane ORDER BY ready_at, number) AS place
+        FROM deliveries WHERE ready_at IS NOT NULL
+    ) AS ranked WHERE deliveries.number = ranked.number;
+    DROP INDEX deliveries_open;
+    CREATE INDEX deliveries_open ON deliveries (lane, place)
+        WHERE state IN ('pending', 'sending', 'uncertain');
+    CREATE INDEX events_waiting ON inbound_events (id) WHERE state = 'queued';
+    """,
 )
 
 VERSION: Final = len(STEPS)

@@ -1,4 +1,4 @@
-"""Statements for turns: admission into a session, the lease, and the end.
+"""Statements for turns: the lease, and taking over what waits.
 
 The lease is the turn's own row: a unique index allows one open turn per session, so claiming a
 session *is* inserting a run, and releasing it is ending that run.
@@ -10,12 +10,8 @@ from collections.abc import Sequence
 
 import attrs
 
-from dragoman.states import EventState
 from dragoman.store.codec import event_from_json
-from dragoman.store.deliveries import insert_notices
 from dragoman.store.operations import (
-    Accept,
-    Accepted,
     Adopt,
     Adoption,
     Renew,
@@ -24,7 +20,6 @@ from dragoman.store.operations import (
     TurnLease,
 )
 from dragoman.store.records import insert_records
-from dragoman.store.sessions import SessionRow, resolve_sessions
 from dragoman.store.transaction import Answer, Row, Transaction
 
 
@@ -41,125 +36,13 @@ class Claim:
         return (wish.turn_id, self.session_id, wish.owner, wish.lease_until, wish.now)
 
 
-_INSERT_RUN = """
+INSERT_RUN = """
     INSERT INTO agent_runs (id, session_id, state, fence, owner, lease_until, started_at)
     SELECT value ->> 0, value ->> 1, 'running', 1, value ->> 2, value ->> 3, value ->> 4
     FROM json_each(?)
 """
 
-_GRANTED_COLUMNS = "id, turn_id, event, received_at, session_id, namespace, item"
-
-
-async def accept(tx: Transaction, batch: Sequence[Accept]) -> list[Answer]:
-    """Route events into their sessions, and begin turns in the free ones."""
-    ordered = sorted(batch, key=lambda op: op.event_id)
-    sessions = dict(zip(ordered, await resolve_sessions(tx, ordered), strict=True))
-    claimed = await _claim_with_own_event(tx, ordered, sessions)
-    full = await _full_sessions(tx, ordered, sessions, claimed)
-    rows = await tx.set(
-        f"""
-        UPDATE inbound_events SET state = j.value ->> 1, session_id = j.value ->> 2,
-            turn_id = j.value ->> 3, rule = j.value ->> 4, namespace = j.value ->> 5,
-            item = j.value ->> 6, reason = j.value ->> 7,
-            event = CASE WHEN j.value ->> 8 IS NULL THEN event
-                ELSE json_set(event, '$.text', j.value ->> 8) END
-        FROM json_each(?) AS j
-        WHERE inbound_events.id = j.value ->> 0 AND inbound_events.state = 'received'
-        RETURNING {_GRANTED_COLUMNS}
-        """,
-        [_event_row(op, sessions[op], claimed, full) for op in ordered],
-    )
-    await insert_notices(
-        tx,
-        [
-            op.full_notice
-            for op in ordered
-            if op.event_id in full and op.full_notice and any(row[0] == op.event_id for row in rows)
-        ],
-    )
-    wishes = {op.adoption.turn_id: op.adoption for op in ordered if op.adoption}
-    grants = await _begin(tx, [row for row in rows if row[1]], wishes)
-    again = [op for op in ordered if op.adoption and op.event_id not in {row[0] for row in rows}]
-    grants |= await granted_before(tx, [op.adoption for op in again if op.adoption])
-    return [
-        Accepted(
-            sessions[op].session_id,
-            grants.get(op.adoption.turn_id) if op.adoption else None,
-            full=op.event_id in full,
-        )
-        for op in batch
-    ]
-
-
-def _event_row(
-    op: Accept, session: SessionRow, claimed: set[str], full: set[int]
-) -> tuple[object, ...]:
-    turn_id = op.adoption.turn_id if op.adoption and op.adoption.turn_id in claimed else None
-    state = EventState.ADOPTED if turn_id else EventState.QUEUED
-    if op.event_id in full:
-        state = EventState.REFUSED
-    return (
-        op.event_id,
-        state.value,
-        session.session_id,
-        turn_id,
-        op.rule,
-        op.namespace,
-        op.item if op.namespace else None,
-        "queue full" if op.event_id in full else "",
-        op.text,
-    )
-
-
-async def _claim_with_own_event(
-    tx: Transaction, ordered: Sequence[Accept], sessions: dict[Accept, SessionRow]
-) -> set[str]:
-    rows = await tx.set(
-        f"""
-        {_INSERT_RUN}
-        WHERE EXISTS (
-            SELECT 1 FROM inbound_events AS e WHERE e.id = value ->> 5 AND e.state = 'received'
-        ) AND NOT EXISTS (
-            SELECT 1 FROM inbound_events AS e WHERE e.session_id = value ->> 1
-              AND e.state = 'queued'
-        ) ORDER BY key ON CONFLICT DO NOTHING RETURNING id
-        """,
-        [
-            (*Claim(sessions[op].session_id, op.adoption).row(), op.event_id)
-            for op in ordered
-            if op.adoption
-        ],
-    )
-    return {row[0] for row in rows}
-
-
-async def _full_sessions(
-    tx: Transaction,
-    ordered: Sequence[Accept],
-    sessions: dict[Accept, SessionRow],
-    claimed: set[str],
-) -> set[int]:
-    waiting = [op for op in ordered if not (op.adoption and op.adoption.turn_id in claimed)]
-    if not waiting:
-        return set()
-    counts: dict[str, int] = {
-        row[0]: row[1]
-        for row in await tx.set(
-            """
-            SELECT e.session_id, count(*) FROM inbound_events AS e
-            WHERE e.state = 'queued' AND e.session_id IN (SELECT value ->> 0 FROM json_each(?))
-            GROUP BY e.session_id
-            """,
-            {(sessions[op].session_id,) for op in waiting},
-        )
-    }
-    full = set()
-    for op in waiting:
-        session_id = sessions[op].session_id
-        if counts.get(session_id, 0) >= op.queue_limit:
-            full.add(op.event_id)
-        counts[session_id] = counts.get(session_id, 0) + 1
-    return full
+GRANTED_COLUMNS = "id, turn_id, event, received_at, session_id, namespace, item"
 
 
 async def adopt(tx: Transaction, batch: Sequence[Adopt]) -> list[Answer]:
@@ -175,7 +58,7 @@ async def take_over(tx: Transaction, claims: Sequence[Claim]) -> dict[str, TurnG
     """Begin a turn in each claimed session that is free and has waiting events."""
     begun = await tx.set(
         f"""
-        {_INSERT_RUN}
+        {INSERT_RUN}
         WHERE EXISTS (
             SELECT 1 FROM inbound_events AS e WHERE e.session_id = value ->> 1
               AND e.state = 'queued'
@@ -192,19 +75,20 @@ async def take_over(tx: Transaction, claims: Sequence[Claim]) -> dict[str, TurnG
         WHERE inbound_events.id = (
             SELECT min(e.id) FROM inbound_events AS e
             WHERE e.session_id = j.value ->> 1 AND e.state = 'queued'
-        ) RETURNING {_GRANTED_COLUMNS}
+        ) RETURNING {GRANTED_COLUMNS}
         """,
         begun,
     )
-    return await _begin(tx, rows, {claim.adoption.turn_id: claim.adoption for claim in claims})
+    return await begin(tx, rows, {claim.adoption.turn_id: claim.adoption for claim in claims})
 
 
-async def _begin(
+async def begin(
     tx: Transaction, rows: Sequence[Row], wishes: dict[str, Adoption]
 ) -> dict[str, TurnGrant]:
     """Write what goes with an adopted event: the runtime's item, and the first delivery row."""
     if not rows:
         return {}
+    rows = sorted(rows, key=lambda row: row[0])
     await insert_records(
         tx, [(row[4], row[5], f"input:{row[0]}", False, (row[6],)) for row in rows if row[6]]
     )
@@ -216,7 +100,7 @@ async def _begin(
             CASE e.event ->> '$.address.place' WHEN 'dm' THEN ''
                 ELSE e.event ->> '$.message_id' END,
             'sending', value ->> 2
-        FROM json_each(?) JOIN inbound_events AS e ON e.id = value ->> 1
+        FROM json_each(?) JOIN inbound_events AS e ON e.id = value ->> 1 ORDER BY key
         """,
         [(wishes[row[1]].delivery_id, row[0], wishes[row[1]].now) for row in rows],
     )
@@ -239,7 +123,7 @@ async def _grants(
         )
     }
     inputs: dict[str, list[StoredEvent]] = {}
-    for row in sorted(rows, key=lambda row: row[0]):
+    for row in rows:
         inputs.setdefault(row[1], []).append(StoredEvent(row[0], event_from_json(row[2]), row[3]))
     return {
         turn_id: TurnGrant(
@@ -260,8 +144,8 @@ async def granted_before(tx: Transaction, wishes: Sequence[Adoption]) -> dict[st
         return {}
     rows = await tx.set(
         f"""
-        SELECT {_GRANTED_COLUMNS} FROM inbound_events
-        WHERE turn_id IN (SELECT value ->> 0 FROM json_each(?))
+        SELECT {GRANTED_COLUMNS} FROM inbound_events
+        WHERE turn_id IN (SELECT value ->> 0 FROM json_each(?)) ORDER BY id
         """,
         [(wish.turn_id,) for wish in wishes],
     )

@@ -16,7 +16,7 @@ import anyio
 import attrs
 
 from dragoman.errors import StoreError, StoreUnavailable
-from dragoman.store import deliveries, endings, events, records, turns
+from dragoman.store import admission, deliveries, endings, events, records, turns
 from dragoman.store import operations as ops
 from dragoman.store.operations import Operation
 from dragoman.store.transaction import Answer, Transaction
@@ -27,7 +27,7 @@ EXECUTORS: Final[dict[type[Operation[Any]], Executor]] = {
     ops.Recover: endings.recover,
     ops.Receive: events.receive,
     ops.Settle: events.settle,
-    ops.Accept: turns.accept,
+    ops.Accept: admission.accept,
     ops.AppendRecords: records.append_records,
     ops.OpenPart: deliveries.open_part,
     ops.Shown: deliveries.shown,
@@ -104,9 +104,10 @@ class Writer:
         """Commit a group; where it fails as a whole, each operation is tried alone."""
         try:
             answers = await self._commit([waiting.operation for waiting in group])
-        except (sqlite3.Error, ValueError, TypeError) as error:
-            if len(group) == 1:
-                group[0].settle(_unavailable(error))
+        except Exception as error:  # noqa: BLE001 - no operation may end the store for the others
+            if len(group) == 1 or _is_busy(error):
+                for waiting in group:
+                    waiting.settle(_unavailable(error))
                 return
             for waiting in group:
                 await self._write([waiting])
@@ -117,6 +118,7 @@ class Writer:
     async def _commit(self, group: Sequence[Operation[Any]]) -> list[Answer]:
         answers: dict[int, Answer] = {}
         async with self._lock:
+            await self._rollback()  # of a group whose own roll-back failed
             await self._db.execute("BEGIN IMMEDIATE")
             try:
                 tx = Transaction(self._db)
@@ -148,6 +150,12 @@ def rounds(group: Sequence[Operation[Any]]) -> Iterator[tuple[Executor, list[int
                 taken.setdefault(group[number].key, number)
             yield executor, list(taken.values())
             waiting = [number for number in waiting if number not in set(taken.values())]
+
+
+def _is_busy(error: Exception) -> bool:
+    """Whether another process kept the file locked: to try again at once would wait as long."""
+    code = getattr(error, "sqlite_errorcode", 0)
+    return bool(code & 0xFF == sqlite3.SQLITE_BUSY)
 
 
 def _unavailable(error: Exception) -> StoreUnavailable:

@@ -37,7 +37,9 @@ TEXTS: Final = st.sampled_from(["", "a", "é😀", "line\nline", '{"a": "\\u0000
 TIMES: Final = st.sampled_from([NOW - 5, NOW, NOW + 5])
 """The wall clock goes back and forth: order never depends on it."""
 ENDS: Final = st.sampled_from([state for state in TurnState if state.final])
-SENT: Final = st.sampled_from([state for state in DeliveryState if state is not DeliveryState.SENDING])
+SENT: Final = st.sampled_from(
+    [state for state in DeliveryState if state is not DeliveryState.SENDING]
+)
 
 
 class StoreMachine(RuleBasedStateMachine):
@@ -129,7 +131,7 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(data=st.data(), hold=st.booleans())
     def adopt(self, data: st.DataObject, hold: bool) -> None:
         """A slot is free for a session."""
-        session_id = data.draw(st.sampled_from(sorted(self.model.sessions.values())))
+        session_id = data.draw(st.sampled_from(list(self.model.sessions.values())))
         self.submit(ops.Adopt(session_id=session_id, adoption=self.adoption(data)), hold=hold)
 
     @precondition(lambda self: self.model.turns)

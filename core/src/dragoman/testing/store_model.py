@@ -170,7 +170,9 @@ class StoreModel:
 
     def inputs(self, turn_id: str) -> list[ModelEvent]:
         """Return the events of a turn, in order of receipt."""
-        return [self.events[id_] for id_ in sorted(self.events) if self.events[id_].turn_id == turn_id]
+        return [
+            self.events[id_] for id_ in sorted(self.events) if self.events[id_].turn_id == turn_id
+        ]
 
     def parts(self, turn_id: str) -> list[ModelDelivery]:
         """Return the rows of a turn's reply, in the order in which they were made."""
@@ -297,9 +299,7 @@ class StoreModel:
             self._interrupt(op, self.parts(turn.wish.turn_id))
         uncertain, expired = self._doubt(op) if op.everyone else (0, 0)
         names = {turn.wish.turn_id for turn in lost}
-        return ops.Recovered(
-            interrupted=tuple(sorted(names)), uncertain=uncertain, expired=expired
-        )
+        return ops.Recovered(interrupted=tuple(sorted(names)), uncertain=uncertain, expired=expired)
 
     def _interrupt(self, op: ops.Recover, rows: list[ModelDelivery]) -> None:
         rows = sorted(rows, key=lambda row: row.part)
@@ -399,7 +399,7 @@ class StoreModel:
         event.move(EventState.ADOPTED)
         event.turn_id = wish.turn_id
         self.turns[wish.turn_id] = ModelTurn(wish, event.session_id, wish.lease_until)
-        if event.item:
+        if event.item and event.namespace:
             key = (event.session_id, event.namespace)
             self.records.setdefault(key, [[]])[-1].append(event.item)
         address = event.inbound.address
@@ -423,7 +423,9 @@ class StoreModel:
         )
         return ops.TurnGrant(
             lease=ops.TurnLease(wish.turn_id, 1, session_id),
-            conversation_id=_learn(self.conversations, key, answer.conversation_id if answer else ""),
+            conversation_id=_learn(
+                self.conversations, key, answer.conversation_id if answer else ""
+            ),
             profile=profile,
             runtime=runtime,
             inputs=tuple(

@@ -88,8 +88,10 @@ async def _begin_send(scene: Scene) -> ops.BeginSend:
 
 
 async def _end_send(scene: Scene) -> ops.EndSend:
+    begin = await _begin_send(scene)
+    await scene.store.apply(begin)
     return ops.EndSend(
-        delivery_id=await scene.owed(),
+        delivery_id=begin.delivery_id,
         state=DeliveryState.DELIVERED,
         native_id="9",
         shown="a notice",
