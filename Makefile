@@ -8,7 +8,7 @@ PEERS_STAMP := $(PEERS)/.ready
 PACKAGES := core plugins/telegram plugins/openai_runtime
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: setup peers run test check proof bench lock format clean
+.PHONY: setup peers run test check proof bench docs lock format clean
 
 setup: $(STAMP)
 
@@ -42,9 +42,13 @@ check: setup
 proof: setup peers
 	$(BIN)/python -m pytest -m proof --timeout 1200
 
+docs: setup
+	$(BIN)/python docs/generate.py
+
 bench: setup
 	$(BIN)/python benchmarks/closed_loop.py --clients 32 --messages 40 --store sqlite
 	$(BIN)/python benchmarks/closed_loop.py --clients 32 --messages 40 --store memory
+	$(BIN)/python benchmarks/start_up.py
 
 format: setup
 	$(BIN)/ruff format .

@@ -1,6 +1,6 @@
 """How long commands take to start, and how much memory an import takes; prints lines of JSON.
 
-    python benchmarks/start_up.py
+python benchmarks/start_up.py
 """
 
 from __future__ import annotations

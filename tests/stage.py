@@ -17,6 +17,7 @@ from dragoman.clock import Clock, SystemClock
 from dragoman.echo import EchoConfig
 from dragoman.manifest.model import Access, ComponentTable, Limits, Manifest, Profile
 from dragoman.plugins.catalogue import Catalogue
+from dragoman.secret import Secret
 from dragoman.testing import ScriptedRuntime, StubPlatform, StubPlugin, VirtualClock, settle
 from dragoman.testing.platform import StubConfig
 
@@ -93,6 +94,8 @@ class Stage:
 
     async def quiet(self) -> None:
         """Let all tasks run until they wait for the clock: the store's threads included."""
+        if self.app._store is None:
+            return await settle()
         before, calm = -1, 0
         while calm < 3:
             await settle()
@@ -103,6 +106,7 @@ class Stage:
             busy = self.app.store._writer._waiting or self.app.store._writer._lock.locked()
             calm = 0 if busy or now != before else calm + 1
             before = now
+        return None
 
 
 async def eventually(ask: Callable[[], Any], wanted: Any, limit: float = 10) -> None:
@@ -122,6 +126,7 @@ async def gateway(
     *,
     store: Path | str = ":memory:",
     clock: Clock | None = None,
+    secrets: Sequence[str] = (),
     components: Sequence[ComponentTable] = (),
     **manifest: Any,
 ) -> AsyncIterator[Stage]:
@@ -139,6 +144,8 @@ async def gateway(
             Catalogue(objects={"stub": plugin}),
             clock=clock or SystemClock(),
         )
+        for number, value in enumerate(secrets):
+            app.redactor.learn(Secret(f"secret {number}", value))
         stage = Stage(app, plugin)
         if isinstance(clock, VirtualClock):
             clock.quiesce = stage.quiet

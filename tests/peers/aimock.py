@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from peers.process import PEERS, PeerProcess, request
 
@@ -55,7 +55,7 @@ class AiMock:
         """Return what the server has printed: worth showing when a test fails."""
         return self._process.log()
 
-    def __enter__(self) -> AiMock:
+    def __enter__(self) -> Self:
         if not CLI.is_file():
             msg = f"{CLI} is missing: run `make peers`"
             raise RuntimeError(msg)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -32,7 +32,7 @@ from dragoman.outbox.limits import Limits
 from dragoman.outbox.outbox import Outbox
 from dragoman.plugins.catalogue import Catalogue
 from dragoman.plugins.hooktable import HookTable
-from dragoman.protocols import Platform
+from dragoman.protocols import Platform, Runtime
 from dragoman.render.endings import INTERRUPTED_MARK, INTERRUPTED_NOTICE
 from dragoman.secret import Redactor
 from dragoman.store.operations import Recover, Recovered
@@ -183,18 +183,14 @@ class Application:
                     slots=limits.concurrent_turns,
                     work=runner.run,
                 )
-                door = Door(
-                    store=store,
-                    clock=self.clock,
-                    log=log,
-                    admission=Admission(self.manifest.access, self._kinds(), hooks),
-                    router=router,
-                    hooks=hooks,
-                    kinds=self._kinds(),
-                    runtimes=assembly.runtimes,
-                    limits=limits,
+                door = self._door(
                     turns=turns,
                     outbox=outbox,
+                    store=store,
+                    router=router,
+                    hooks=hooks,
+                    runtimes=assembly.runtimes,
+                    log=log,
                 )
                 await outbox.resume()
                 await door.expire_waiting()
@@ -202,6 +198,32 @@ class Application:
                 tasks.start_soon(turns.renew)
                 yield _Services(store, outbox, sinks, turns, running, router, door)
             tasks.cancel_scope.cancel()
+
+    def _door(
+        self,
+        *,
+        turns: Turns,
+        outbox: Outbox,
+        store: SqliteStore,
+        router: Router,
+        hooks: HookTable,
+        runtimes: Mapping[str, Runtime],
+        log: logging.Logger,
+    ) -> Door:
+        kinds = self._kinds()
+        return Door(
+            store=store,
+            clock=self.clock,
+            log=log,
+            admission=Admission(self.manifest.access, kinds, hooks),
+            router=router,
+            hooks=hooks,
+            kinds=kinds,
+            runtimes=runtimes,
+            limits=self.manifest.limits,
+            turns=turns,
+            outbox=outbox,
+        )
 
     def _kinds(self) -> dict[str, str]:
         return {

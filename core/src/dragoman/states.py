@@ -89,8 +89,6 @@ DELIVERY_EDGES: Final[dict[DeliveryState, frozenset[DeliveryState]]] = {
     _D.SENDING: frozenset(
         {_D.DELIVERED, _D.FAILED, _D.ABANDONED, _D.SUPERSEDED, _D.UNCERTAIN, _D.PENDING}
     ),
-    _D.UNCERTAIN: frozenset(
-        {_D.DELIVERED, _D.PENDING, _D.ABANDONED, _D.SUPERSEDED, _D.SENDING}
-    ),
+    _D.UNCERTAIN: frozenset({_D.DELIVERED, _D.PENDING, _D.ABANDONED, _D.SUPERSEDED, _D.SENDING}),
     **{state: frozenset() for state in (_D.DELIVERED, _D.FAILED, _D.ABANDONED, _D.SUPERSEDED)},
 }

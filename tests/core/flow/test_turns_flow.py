@@ -1,5 +1,7 @@
 """One turn at a time per session, in order; others are not delayed; every turn ends visibly."""
 
+from contextlib import asynccontextmanager
+
 import anyio
 import pytest
 
@@ -14,6 +16,8 @@ from dragoman import (
     TextDelta,
     Usage,
 )
+from dragoman.manifest.model import Access
+from dragoman.store.operations import Finish
 from dragoman.testing import ScriptedRuntime, StubPlugin, VirtualClock
 from stage import Limits, can, eventually, gateway
 
@@ -134,6 +138,41 @@ async def test_a_message_that_arrives_as_the_turn_ends_is_never_stranded():
         assert len(stage.runtime.requests) == answered
 
 
+async def test_what_waits_in_a_session_that_ends_while_others_starve_is_found(monkeypatch):
+    """Invariant 3: its turn's end is being written as the scheduler looks for starving sessions."""
+    release = {name: anyio.Event() for name in "ABC"}
+    held, go = anyio.Event(), anyio.Event()
+
+    async def script(request, host):
+        await release[request.address.channel].wait()
+        yield TextBlock("1", request.inputs[0].text)
+        yield Finished()
+
+    access = Access(channels=("stub:A", "stub:B", "stub:C"))
+    async with gateway(scripted(script), limits=Limits(concurrent_turns=2), access=access) as stage:
+        apply = type(stage.app.store).apply
+
+        async def slow_end_of_a(self, operation):
+            if isinstance(operation, Finish) and operation.parts[0].text == "a1":
+                held.set()
+                await go.wait()
+            return await apply(self, operation)
+
+        monkeypatch.setattr(type(stage.app.store), "apply", slow_end_of_a)
+        for channel, text in ("A", "a1"), ("B", "b1"), ("C", "c1"), ("A", "a2"):
+            await stage.platform.say(text, channel=channel)
+            await stage.quiet()
+        release["A"].set()
+        await held.wait()
+        release["B"].set()
+        await stage.platform.until_shown("b1", "B")
+        await stage.quiet()
+        assert len(stage.runtime.requests) == 3  # C has taken B's place
+        go.set()
+        release["C"].set()
+        await stage.platform.until_shown("a2", "A")
+
+
 async def test_beyond_the_queue_limit_messages_are_refused_visibly():
     """Invariant 10."""
     hold = anyio.Event()
@@ -246,19 +285,30 @@ async def test_a_turn_ends_visibly_whatever_the_runtime_does(script, shown, stat
 
 
 async def test_fc_ovl_02_an_answer_without_end_is_cut_visibly_and_its_generator_closed():
-    closed = anyio.Event()
+    """Invariant 9: before the runtime is left, not when somebody collects the garbage."""
+    order = []
 
-    async def script(request, host):
+    class Runtime(ScriptedRuntime):
+        @asynccontextmanager
+        async def turn(self, request, host):
+            events = script()  # kept: nothing collects it
+            yield events
+            order.append("left")
+            del events
+
+    async def script():
         try:
-            async for event in never_ends(request, host):
+            async for event in never_ends(None, None):
                 yield event
         finally:
-            closed.set()
+            order.append("closed")
 
-    async with gateway(scripted(script), limits=Limits(answer_size=1000)) as stage:
+    plugin = StubPlugin()
+    plugin.runtimes["scripted"] = Runtime()
+    async with gateway(plugin, limits=Limits(answer_size=1000)) as stage:
         await stage.platform.say("go")
         await stage.until_final()
-        assert closed.is_set()
+        assert order == ["closed", "left"]
         (shown,) = stage.platform.shown()
         assert shown.endswith("\n\n*(the answer was longer than allowed and ends here)*")
         assert len(shown) < 1100

@@ -29,7 +29,6 @@ plugin = "{CANARY[:7]}"
 word_delay = -1
 [profiles.default]
 runtime = "ecko"
-busy = "quue"
 [access]
 owners = ["@somebody"]
 channels = ["telegram:1001500000001"]
@@ -62,9 +61,8 @@ def test_nine_mistakes_are_nine_located_lines_and_no_secret(tmp_path: Path) -> N
         ["dragoman.toml:9", "platforms.third"],
         ["dragoman.toml:12", "runtimes.echo.word_delay"],
         ["dragoman.toml:14", "profiles.default.runtime"],
-        ["dragoman.toml:15", "profiles.default.busy"],
-        ["dragoman.toml:17", "access.owners[0]"],
-        ["dragoman.toml:18", "access.channels[0]"],
+        ["dragoman.toml:16", "access.owners[0]"],
+        ["dragoman.toml:17", "access.channels[0]"],
     ]
     assert "canary" not in done.stdout + done.stderr
 

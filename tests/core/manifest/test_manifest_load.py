@@ -239,8 +239,10 @@ def test_without_any_usable_platform_there_is_nothing_to_run(read_text: Reader, 
 def test_doubtful_things_are_warnings(read_text: Reader, good: str) -> None:
     found = read_text(good + 'users = ["chta:1"]\n[runtimes.agent]\ninstructions = "x"\n')
     assert [str(each) for each in found.warnings] == [
-        "dragoman.toml:9: access.users[0]: "
-        + "no platform of kind 'chta' is configured — did you mean 'chat'?",
+        (
+            "dragoman.toml:9: access.users[0]: "
+            "no platform of kind 'chta' is configured — did you mean 'chat'?"
+        ),
         "dragoman.toml:10: runtimes.agent: no profile uses this table",
     ]
     found = read_text(good.replace('owners = ["chat:1"]', ""))

@@ -1,9 +1,9 @@
 """A process with a store of its own: the tests start it, watch its output and kill it.
 
-    store_child.py FILE work ROUND [COUNT]   runs turns, and prints each operation once it is durable
-    store_child.py FILE hold                 opens the store when told, and holds it
-    store_child.py FILE die STEP             is killed inside a step of the migration
-    store_child.py FILE meddle               locks the file as a backup tool does
+store_child.py FILE work ROUND [COUNT]   runs turns, and prints each operation once it is durable
+store_child.py FILE hold                 opens the store when told, and holds it
+store_child.py FILE die STEP             is killed inside a step of the migration
+store_child.py FILE meddle               locks the file as a backup tool does
 """
 
 import os
@@ -16,7 +16,6 @@ from pathlib import Path
 import anyio
 
 from dragoman.errors import StoreHeld
-from dragoman.states import TurnState
 from dragoman.store import migrate
 from dragoman.store import operations as ops
 from dragoman.store.sqlite import open_sqlite
@@ -103,7 +102,7 @@ async def die(path, step):
         say("open")
 
 
-async def meddle(path):
+def meddle(path):
     db = sqlite3.connect(path, isolation_level=None, timeout=5)
     db.execute("BEGIN")
     db.execute("SELECT count(*) FROM inbound_events").fetchone()
@@ -119,5 +118,8 @@ async def meddle(path):
 
 
 if __name__ == "__main__":
-    what = {"work": work, "hold": hold, "die": die, "meddle": meddle}[sys.argv[2]]
-    anyio.run(what, Path(sys.argv[1]), *sys.argv[3:])
+    if sys.argv[2] == "meddle":
+        meddle(Path(sys.argv[1]))
+    else:
+        what = {"work": work, "hold": hold, "die": die}[sys.argv[2]]
+        anyio.run(what, Path(sys.argv[1]), *sys.argv[3:])

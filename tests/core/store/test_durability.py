@@ -172,7 +172,11 @@ def make_older(path, version):
             "INSERT INTO deliveries (id, part, lane, address, state, text, created_at, ready_at)"
             " VALUES (?, 0, 'lane', ?, 'pending', 'text', 1.0, ?)",
             [
-                (name, '{"platform":"stub","workspace":"","channel":"1","thread":"","place":"dm"}', at)
+                (
+                    name,
+                    '{"platform":"stub","workspace":"","channel":"1","thread":"","place":"dm"}',
+                    at,
+                )
                 for name, at in [("later", 2.0), ("sooner", 1.0), ("sooner too", 1.0)]
             ],
         )

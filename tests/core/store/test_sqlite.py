@@ -1,14 +1,16 @@
 """The file: its durability settings, its lock, its migrations, and what a full disk does."""
 
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 
+import anyio
+import attrs
 import pytest
 
-from dragoman.errors import SchemaTooNew, StoreHeld, StoreUnavailable
+from dragoman.errors import SchemaTooNew, StoreUnavailable
+from dragoman.states import DeliveryState
 from dragoman.store import operations as ops
+from dragoman.store import writer
 from dragoman.store.schema import STEPS, VERSION
 from dragoman.store.sqlite import open_sqlite
 from dragoman.testing.store import NOW, Scene, together
@@ -21,12 +23,17 @@ def anyio_backend():
     return "asyncio"
 
 
-def leaf(group):
-    """The one error inside nested exception groups."""
-    while isinstance(group, BaseExceptionGroup):
-        assert len(group.exceptions) == 1
-        group = group.exceptions[0]
-    return group
+async def pragma(db, name):
+    return next(iter(await db.execute_fetchall(f"PRAGMA {name}")))[0]
+
+
+async def refusal(store, operation):
+    """Apply an operation; return what refused it."""
+    try:
+        await store.apply(operation)
+    except StoreUnavailable as error:
+        return error
+    return None
 
 
 def schema_of(path):
@@ -60,14 +67,13 @@ async def test_every_connection_is_durable_and_waits_for_others(tmp_path):
     async with open_sqlite(tmp_path / "a.db") as store:
         assert len(store.connections) == 2
         for connection in store.connections:
-            for pragma, value in [
+            for name, value in [
                 ("synchronous", 2),
                 ("journal_mode", "wal"),
                 ("foreign_keys", 1),
                 ("busy_timeout", 5000),
             ]:
-                rows = list(await connection.execute_fetchall(f"PRAGMA {pragma}"))
-                assert rows[0][0] == value, pragma
+                assert await pragma(connection, name) == value, name
 
 
 async def test_operations_that_wait_together_share_a_commit(tmp_path):
@@ -89,17 +95,19 @@ async def test_a_turn_costs_four_commits(tmp_path):
         grant = await scene.running()
         assert store.commits - start == 2
         finish = scene.finish(grant)
-        await store.apply(finish)
+        part = attrs.evolve(finish.parts[0], state=DeliveryState.SENDING)
+        await store.apply(attrs.evolve(finish, parts=(part,)))
         await store.apply(
             ops.EndSend(
-                delivery_id=finish.parts[0].delivery_id,
-                state=ops.DeliveryState.DELIVERED,
+                delivery_id=part.delivery_id,
+                state=DeliveryState.DELIVERED,
                 native_id="1",
                 shown="one",
                 now=NOW,
             )
         )
         assert store.commits - start == 4
+        assert (await store.read.states())["deliveries"] == {"delivered": 1, "sending": 1}
 
 
 async def test_the_file_outlives_its_process(tmp_path):
@@ -144,52 +152,21 @@ async def test_fc_sto_04_a_newer_file_is_refused_and_left_alone(tmp_path):
     assert schema_of(path)[0] == (VERSION + 1,)
 
 
-async def test_a_second_process_is_told_who_holds_the_file(tmp_path):
-    path = tmp_path / "a.db"
-    script = (
-        "import anyio, pathlib, sys\n"
-        "from dragoman.store.sqlite import open_sqlite\n"
-        "async def main():\n"
-        "    async with open_sqlite(pathlib.Path(sys.argv[1])):\n"
-        "        print('open', flush=True)\n"
-        "        await anyio.to_thread.run_sync(sys.stdin.read)\n"
-        "anyio.run(main)\n"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", script, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as other:
-        assert other.stdout.readline() == b"open\n"
-        with pytest.raises(StoreHeld, match=f"process {other.pid}"):
-            async with open_sqlite(path):
-                pass
-        other.kill()
-        other.wait(10)
-    async with open_sqlite(path):
-        pass
-
-
 async def test_fc_sto_03_a_full_disk_refuses_and_recovers(tmp_path):
     """Nothing is half kept while there is no room; with room again, all goes on."""
     async with open_sqlite(tmp_path / "a.db") as store:
         scene = Scene(store)
         await scene.received()
         db = store.connections[0]
-        pages = list(await db.execute_fetchall("PRAGMA page_count"))[0][0]
+        pages = await pragma(db, "page_count")
         await db.execute_fetchall(f"PRAGMA max_page_count = {pages + 1}")
-        full = 0
-        for _ in range(40):
-            try:
-                await store.apply(
-                    ops.PutValue(component="c", name=str(_), value="x" * 4000)
-                )
-            except StoreUnavailable as error:
-                full += 1
-                assert "full" in str(error)
-        assert full > 30
+        values = [ops.PutValue(component="c", name=str(n), value="x" * 4000) for n in range(40)]
+        refused = [error for value in values if (error := await refusal(store, value))]
+        assert len(refused) > 30
+        assert all("full" in str(error) for error in refused)
         await db.execute_fetchall("PRAGMA max_page_count = 100000")
         assert await scene.received() > 0
-        rows = list(await db.execute_fetchall("PRAGMA integrity_check"))
-        assert rows[0][0] == "ok"
+        assert await pragma(db, "integrity_check") == "ok"
 
 
 async def test_a_poisonous_operation_fails_alone(tmp_path):
@@ -197,23 +174,97 @@ async def test_a_poisonous_operation_fails_alone(tmp_path):
         scene = Scene(store)
         good = ops.Receive(inbound=scene.inbound(), now=NOW)
         poison = ops.PutValue(component="c", name="n", value=object())
-        answers = []
+        refused = []
 
         async def apply(operation):
-            try:
-                answers.append(await store.apply(operation))
-            except StoreUnavailable as error:
-                answers.append(error)
-
-        import anyio
+            refused.append(await refusal(store, operation))
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(apply, poison)
             tasks.start_soon(apply, good)
-        assert sorted(type(answer).__name__ for answer in answers) == [
-            "Received",
-            "StoreUnavailable",
-        ]
+        assert sum(error is None for error in refused) == 1
+        assert (await store.apply(good)).duplicate
+
+
+async def test_an_operation_that_breaks_its_executor_does_not_end_the_store(tmp_path, monkeypatch):
+    """Invariant 11: whatever one operation raises, the writer goes on for the others."""
+
+    async def broken(tx, batch):
+        raise KeyError("no such thing")
+
+    async with open_sqlite(tmp_path / "a.db") as store:
+        monkeypatch.setitem(writer.EXECUTORS, ops.Renew, broken)
+        error = await refusal(store, ops.Renew(owner="me", lease_until=1.0))
+        assert isinstance(error.__cause__, KeyError)
+        assert await Scene(store).received()
+
+
+async def test_a_locked_file_is_said_once_to_all_who_wait(tmp_path):
+    """Nobody waits for the lock in turn: the whole group is refused, and nothing of it is kept."""
+    path = tmp_path / "a.db"
+    async with open_sqlite(path) as store:
+        scene = Scene(store)
+        await store.connections[0].execute_fetchall("PRAGMA busy_timeout = 100")
+        events = [ops.Receive(inbound=scene.inbound(), now=NOW) for _ in range(50)]
+        refused = []
+
+        async def apply(operation):
+            refused.append(await refusal(store, operation))
+
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with anyio.fail_after(2):  # one by one it would take 5 seconds
+                async with anyio.create_task_group() as tasks:
+                    for event in events:
+                        tasks.start_soon(apply, event)
+        assert all("locked" in str(error) for error in refused)
+        assert len(await together(store, *events)) == 50
+        assert (await store.read.states())["inbound_events"] == {"received": 50}
+
+
+async def test_characters_that_sqlite_cannot_keep_spoil_nothing(tmp_path):
+    """Invariant 3: a NUL or half a surrogate pair costs that character, not the row or a query."""
+    async with open_sqlite(tmp_path / "a.db") as store:
+        scene = Scene(store)
+        for bad in ["\0", "\ud800", "\udc00"]:
+            text = f"before {bad} after 😀"
+            notice = attrs.evolve(scene.notice(), text=text)
+            await store.apply(ops.Post(delivery=notice))
+            event = scene.inbound(native_id=text)
+            first = await store.apply(ops.Receive(inbound=event, now=NOW))
+            again = await store.apply(ops.Receive(inbound=event, now=NOW))
+            assert again == ops.Received(first.event_id, duplicate=True)
+            value = ops.PutValue(component="c", name=text, value=text)
+            await store.apply(value)
+            assert await store.read.value("c", text) == "before \ufffd after 😀"
+            assert await store.apply(ops.DeleteValue(component="c", name=text))
+        shown = [part.text for part in await store.read.owed(None, 10)]
+        assert shown == ["before \ufffd after 😀"] * 3
+
+
+async def test_appending_costs_no_more_per_item_in_long_lists():
+    """Counted in steps of SQLite's own machine: twice the items, about twice the steps."""
+    steps = []
+    async with open_sqlite(None) as store:
+        lease = (await Scene(store).running()).lease
+        for count in (1000, 2000):
+            steps.append(0)
+
+            def step():
+                steps[-1] += 1
+
+            await store.connections[0].set_progress_handler(step, 1000)
+            await store.apply(
+                ops.AppendRecords(
+                    lease=lease,
+                    namespace="transcript",
+                    batch=str(count),
+                    items=tuple(map(str, range(count))),
+                    new_generation=True,
+                )
+            )
+    assert steps[0] > 0
+    assert steps[1] < 3 * steps[0]
 
 
 async def test_a_closed_store_takes_nothing(tmp_path):

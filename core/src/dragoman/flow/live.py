@@ -21,6 +21,7 @@ from dragoman.clock import Clock
 from dragoman.keys import new_id
 from dragoman.messages import Address, Inbound, Outbound, Place, Receipt
 from dragoman.outbox.attempt import Exit
+from dragoman.outbox.lane import Lane
 from dragoman.outbox.outbox import Outbox
 from dragoman.render.answer import Answer
 from dragoman.render.pacing import Pace
@@ -59,6 +60,8 @@ class ShownPart:
     delivery_id: str
     native_id: str = ""
     text: str = ""
+    noted: bool = False
+    """Whether the ledger knows of a text that is shown."""
 
 
 @attrs.define(eq=False)
@@ -225,28 +228,27 @@ class Live:
             if fresh
             else partial(platform.edit, self._address, shown.native_id, message)
         )
-        # The first text behind a placeholder is worth a commit of its own, as an id is.
-        first = fresh or shown.text == PLACEHOLDER
         shown.text = ""  # until it is confirmed, nobody can say which of the two texts is shown
         receipt = await self._call(call, "send" if fresh else "edit")
-        self._outbox.lane(self._address).changed_at = self._clock.boot()
         if receipt:
             shown.native_id, shown.text = receipt.native_id, wanted
-            await self._note(shown, at_once=first)
+            await self._note(shown, at_once=fresh)
 
     async def _call(self, call: Callable[[], Awaitable[Receipt]], method: str) -> Receipt | None:
         """Make a call in the lane; return ``None`` where it may be made again."""
         lane, begun = self._outbox.lane(self._address), False
+        before = lane.changed_at
         receipt: Receipt | None = None
         try:
             with self._clock.move_on_after(CALL_SECONDS) as scope:
                 self._cuttable = scope
                 async with lane.calls:
-                    # Older content may have come to be owed meanwhile: a new message follows it.
-                    begun = method == "edit" or lane.idle
+                    # Meanwhile another answer may have changed the chat, which sets the pace, or
+                    # older content come to be owed, which a new message follows.
+                    begun = lane.changed_at == before and (method == "edit" or lane.idle)
                     if begun:
                         self._cuttable = scope if method == "edit" else None
-                        receipt = await call()
+                        receipt = await self._timed(call, lane)
             if begun and receipt is None:
                 raise errors.Unknown(f"no answer in {CALL_SECONDS:g} s")
             return receipt
@@ -265,17 +267,28 @@ class Live:
             self._cuttable = None
         return None
 
+    async def _timed(self, call: Callable[[], Awaitable[Receipt]], lane: Lane) -> Receipt:
+        try:
+            return await call()
+        finally:
+            lane.changed_at = self._clock.boot()
+
     async def _note(self, shown: ShownPart, *, at_once: bool) -> None:
-        """Tell the ledger what is shown: a new message's id at once, its text now and then."""
+        """Tell the ledger what is shown: a new message and its first text at once, else at times.
+
+        A restart adds its mark to the text that the ledger knows.
+        """
         now = self._clock.boot()
-        if at_once or now - self._noted_at >= NOTED_SECONDS:
+        text = "" if shown.text == PLACEHOLDER else shown.text
+        if at_once or (text and not shown.noted) or now - self._noted_at >= NOTED_SECONDS:
             self._noted_at = now
+            shown.noted = bool(text)
             await self._store.apply(
                 Shown(
                     lease=self._grant.lease,
                     delivery_id=shown.delivery_id,
                     native_id=shown.native_id,
-                    text="" if shown.text == PLACEHOLDER else shown.text,
+                    text=text,
                 )
             )
 

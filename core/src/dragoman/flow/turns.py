@@ -124,9 +124,18 @@ class Turns:
 
     async def _session(self, grant: TurnGrant | None) -> None:
         """Run a session's turns one after the other, as long as more wait and nobody starves."""
+        declined = False
+
+        def offer() -> Adoption | None:
+            nonlocal declined
+            declined = self._starving or self._closing
+            return None if declined else self._wish()
+
         try:
             while grant:
-                grant = await self._work(grant, self._offer)
+                grant = await self._work(grant, offer)
+            # Only now: before this session was free, `run` could not find what waits in it.
+            self._starving = self._starving or declined
         except StaleLease as error:
             self._log.error("a turn was not written: %s", error)
             self._starving = True
@@ -135,12 +144,6 @@ class Turns:
             raise
         finally:
             self._release()
-
-    def _offer(self) -> Adoption | None:
-        if self._starving or self._closing:
-            self._starving = True  # what waits in the session that ends is among it from now on
-            return None
-        return self._wish()
 
     def _reserve(self) -> Adoption | None:
         if self._closing or self._running >= self._slots:

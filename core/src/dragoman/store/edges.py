@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+StateT = TypeVar("StateT", bound=enum.Enum)
 
 
-def edges(
-    table: Mapping[enum.Enum, frozenset[enum.Enum]], sources: Iterable[enum.Enum] = ()
-) -> str:
+def edges(table: Mapping[StateT, frozenset[StateT]], sources: Iterable[StateT] = ()) -> str:
     """Return the (old, new) pairs of a table of `dragoman.states`, for ``(old, new) IN (…)``.
 
     With ``sources`` only those that begin there.

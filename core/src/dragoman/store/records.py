@@ -40,34 +40,46 @@ async def insert_records(
 
     A new generation begins with a row without an item, so that an empty one exists too.
     """
-    rows = [
-        (session_id, namespace, batch, int(fresh), number, item)
-        for session_id, namespace, batch, fresh, items in lists
-        for number, item in enumerate([None, *items] if fresh else items)
-    ]
+    if not lists:
+        return
+    heads = await _heads(tx, [(session_id, namespace) for session_id, namespace, *_ in lists])
+    rows: list[tuple[object, ...]] = []
+    for (session_id, namespace, batch, fresh, items), (generation, number) in zip(
+        lists, heads, strict=True
+    ):
+        begin = (generation + 1, 0) if fresh else (generation, number + 1)
+        rows.extend(
+            (session_id, namespace, begin[0], begin[1] + index, batch, item)
+            for index, item in enumerate([None, *items] if fresh else items)
+        )
     if not rows:
         return
     await tx.set(
         """
         INSERT INTO records (session_id, namespace, generation, number, batch, item)
-        WITH last AS MATERIALIZED (
-            SELECT j.key AS row, coalesce((
-                SELECT max(r.generation) FROM records AS r
-                WHERE r.session_id = value ->> 0 AND r.namespace = value ->> 1
-            ), 1) AS generation
-            FROM json_each(?1) AS j
-        )
-        SELECT value ->> 0, value ->> 1, last.generation + (value ->> 3),
-            CASE WHEN value ->> 3 THEN 0 ELSE coalesce((
-                SELECT max(r.number) + 1 FROM records AS r
-                WHERE r.session_id = value ->> 0 AND r.namespace = value ->> 1
-                  AND r.generation = last.generation
-            ), 1) END + (value ->> 4),
-            value ->> 2, value ->> 5
-        FROM json_each(?1) AS j JOIN last ON last.row = j.key
+        SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5
+        FROM json_each(?)
         """,
         rows,
     )
+
+
+async def _heads(tx: Transaction, lists: Sequence[tuple[str, str]]) -> list[tuple[int, int]]:
+    """Return the generation and number of each list's newest row."""
+    rows = await tx.set(
+        """
+        SELECT j.key, r.generation, r.number FROM json_each(?) AS j
+        JOIN records AS r ON r.session_id = value ->> 0 AND r.namespace = value ->> 1
+            AND (r.generation, r.number) = (
+                SELECT last.generation, last.number FROM records AS last
+                WHERE last.session_id = value ->> 0 AND last.namespace = value ->> 1
+                ORDER BY last.generation DESC, last.number DESC LIMIT 1
+            )
+        """,
+        lists,
+    )
+    heads = {row[0]: (row[1], row[2]) for row in rows}
+    return [heads.get(index, (1, 0)) for index in range(len(lists))]
 
 
 async def put_value(tx: Transaction, batch: Sequence[PutValue]) -> list[Answer]:

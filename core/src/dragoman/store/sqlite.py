@@ -39,7 +39,7 @@ class SqliteStore:
         `dragoman.StoreUnavailable` when nothing of it was kept. A caller that is cancelled here
         may ask again: the operation is written all the same, and its answer is kept.
         """
-        return cast(ResultT, await self._writer.apply(operation))
+        return cast("ResultT", await self._writer.apply(operation))
 
     @property
     def commits(self) -> int:

@@ -8,7 +8,7 @@ waiting; its operation is written all the same.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
 import aiosqlite
@@ -141,15 +141,24 @@ class Writer:
 
 
 def rounds(group: Sequence[Operation[Any]]) -> Iterator[tuple[Executor, list[int]]]:
-    """Group by kind, in order; two operations about the same thing go into different rounds."""
+    """Group by kind, in order; two operations about the same thing go into different rounds.
+
+    Yields each round's executor, and the numbers of its operations in the group.
+    """
+    kinds: dict[type[Operation[Any]], list[int]] = {}
+    for number, operation in enumerate(group):
+        kinds.setdefault(type(operation), []).append(number)
     for kind, executor in EXECUTORS.items():
-        waiting = [number for number, op in enumerate(group) if type(op) is kind]
+        waiting = kinds.get(kind, [])
         while waiting:
-            taken: dict[Any, int] = {}
-            for number in waiting:
-                taken.setdefault(group[number].key, number)
+            taken: dict[Hashable, int] = {}
+            later = [
+                number
+                for number in waiting
+                if taken.setdefault(group[number].key, number) != number
+            ]
             yield executor, list(taken.values())
-            waiting = [number for number in waiting if number not in set(taken.values())]
+            waiting = later
 
 
 def _is_busy(error: Exception) -> bool:

@@ -20,10 +20,9 @@ from dragoman.store.writer import EXECUTORS
 from dragoman.testing.store_machine import run_machine
 from dragoman.testing.store_rows import contents
 from dragoman.testing.store_samples import SAMPLES
-from dragoman.testing.store_scene import NOW as NOW
-from dragoman.testing.store_scene import OpenStore as OpenStore
-from dragoman.testing.store_scene import Scene as Scene
-from dragoman.testing.store_scene import together as together
+from dragoman.testing.store_scene import NOW, OpenStore, Scene, together
+
+__all__ = ["NOW", "SAMPLES", "OpenStore", "Scene", "StoreSuite", "together"]
 
 _FENCED = [kind for kind in SAMPLES if kind.fenced]
 _each = pytest.mark.parametrize("kind", SAMPLES, ids=lambda kind: kind.__name__)

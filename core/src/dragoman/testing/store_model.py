@@ -16,104 +16,12 @@ import attrs
 from dragoman.errors import StaleLease
 from dragoman.keys import ConversationKey
 from dragoman.messages import Address, Inbound, Place
-from dragoman.runevents import FailureKind, Usage
-from dragoman.states import (
-    DELIVERY_EDGES,
-    EVENT_EDGES,
-    TURN_EDGES,
-    DeliveryState,
-    EventState,
-    TurnState,
-)
+from dragoman.states import EVENT_EDGES, DeliveryState, EventState, TurnState
 from dragoman.store import operations as ops
+from dragoman.testing.store_model_rows import ModelDelivery, ModelEvent, ModelTurn
 
 KeyT = TypeVar("KeyT")
 SessionKey = tuple[ConversationKey, str, str]
-
-
-@attrs.define(eq=False)
-class ModelEvent:
-    """An inbound event."""
-
-    id: int
-    inbound: Inbound
-    received_at: float
-    state: EventState = EventState.RECEIVED
-    session_id: str = ""
-    turn_id: str = ""
-    rule: str = ""
-    reason: str = ""
-    namespace: str = ""
-    item: str = ""
-
-    def move(self, state: EventState) -> None:
-        """Change the state, along an edge."""
-        assert state in EVENT_EDGES[self.state], (self.state, state)
-        self.state = state
-
-
-@attrs.define(eq=False)
-class ModelTurn:
-    """A turn, and the session it holds while it is open."""
-
-    wish: ops.Adoption
-    session_id: str
-    lease_until: float
-    state: TurnState = TurnState.RUNNING
-    ended_at: float | None = None
-    failure: FailureKind | None = None
-    detail: str = ""
-    usage: Usage = attrs.field(factory=Usage)
-
-    def move(self, state: TurnState) -> None:
-        """Change the state, along an edge."""
-        assert state in TURN_EDGES[self.state], (self.state, state)
-        self.state = state
-
-
-@attrs.define(eq=False)
-class ModelDelivery:
-    """A message part; ``place`` says when it became owed, among all parts."""
-
-    id: str
-    turn_id: str
-    part: int
-    address: Address
-    state: DeliveryState
-    reply_to: str = ""
-    text: str = ""
-    shown: str | None = None
-    native_id: str = ""
-    attempts: int = 0
-    error: str = ""
-    place: int | None = None
-    ready_at: float = 0.0
-
-    def move(self, state: DeliveryState) -> bool:
-        """Change the state if there is such an edge; return whether it changed."""
-        if state not in DELIVERY_EDGES[self.state]:
-            return False
-        self.state = state
-        return True
-
-    def owe(self, place: int, now: float) -> None:
-        """Let people wait for the part from now on."""
-        self.place, self.ready_at = place, now
-
-    @property
-    def owed(self) -> ops.Delivery:
-        """The part as a reader of the ledger sees it."""
-        return ops.Delivery(
-            id=self.id,
-            address=self.address,
-            text=self.text,
-            state=self.state,
-            native_id=self.native_id,
-            reply_to=self.reply_to,
-            attempts=self.attempts,
-            ready_at=self.ready_at,
-            turn_id=self.turn_id,
-        )
 
 
 @attrs.define(eq=False)
@@ -319,8 +227,9 @@ class StoreModel:
         uncertain = expired = 0
         for row in self.deliveries.values():
             if row.state is DeliveryState.SENDING and row.place is not None:
-                row.move(DeliveryState.PENDING if row.native_id else DeliveryState.UNCERTAIN)
-                uncertain += row.state is DeliveryState.UNCERTAIN
+                doubt = DeliveryState.PENDING if row.native_id else DeliveryState.UNCERTAIN
+                row.move(doubt)
+                uncertain += doubt is DeliveryState.UNCERTAIN
             owed = row.state in {DeliveryState.PENDING, DeliveryState.UNCERTAIN}
             if owed and row.ready_at < op.oldest:
                 row.move(DeliveryState.ABANDONED)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import attrs
-
 from dragoman.states import (
     DELIVERY_EDGES,
     EVENT_EDGES,
@@ -30,13 +28,26 @@ _FIRST: Final = {
 }
 
 
+_ALL: Final = "SELECT * FROM {0}"
+
+_MADE: Final = """
+    CREATE TEMP TRIGGER {0}_made AFTER INSERT ON main.{0}
+    BEGIN INSERT INTO seen VALUES ('{0}', NULL, new.state); END
+"""
+
+_MOVED: Final = """
+    CREATE TEMP TRIGGER {0}_moved AFTER UPDATE ON main.{0} WHEN old.state <> new.state
+    BEGIN INSERT INTO seen VALUES ('{0}', old.state, new.state); END
+"""
+
+
 async def contents(store: SqliteStore) -> dict[str, list[tuple[Any, ...]]]:
     """Return every row of every table, for comparing."""
     names = await _rows(
         store,
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
     )
-    return {name: await _rows(store, f"SELECT * FROM {name}") for (name,) in names}
+    return {name: await _rows(store, _ALL.format(name)) for (name,) in names}
 
 
 async def watch_states(store: SqliteStore) -> None:
@@ -44,15 +55,8 @@ async def watch_states(store: SqliteStore) -> None:
     db = store.connections[0]
     await db.execute("CREATE TEMP TABLE seen (kind TEXT, old TEXT, new TEXT)")
     for kind in _LEGAL:
-        await db.execute(
-            f"CREATE TEMP TRIGGER {kind}_made AFTER INSERT ON main.{kind}"
-            f" BEGIN INSERT INTO seen VALUES ('{kind}', NULL, new.state); END"
-        )
-        await db.execute(
-            f"CREATE TEMP TRIGGER {kind}_moved AFTER UPDATE ON main.{kind}"
-            f" WHEN old.state <> new.state"
-            f" BEGIN INSERT INTO seen VALUES ('{kind}', old.state, new.state); END"
-        )
+        await db.execute(_MADE.format(kind))
+        await db.execute(_MOVED.format(kind))
 
 
 async def check_rows(store: SqliteStore, model: StoreModel) -> None:

@@ -27,13 +27,15 @@ class Scene:
     """Brings a store into the states that operations start from."""
 
     store: SqliteStore
-    _number: int = 0
+    native_prefix: str = ""
+    """Keeps the native ids of two scenes in one store apart."""
+    _number: int = attrs.field(default=0, init=False)
 
     def inbound(self, *, channel: str = "1", native_id: str = "") -> Inbound:
         """Return a message of person 7."""
         self._number += 1
         return Inbound(
-            native_id=native_id or str(self._number),
+            native_id=native_id or f"{self.native_prefix}{self._number}",
             address=Address("stub", channel),
             sender=Sender("7"),
             text=f"message {self._number}",

@@ -14,8 +14,8 @@ OFFICIAL_SERVER: Final = "https://api.openai.com/v1"
 _REFERENCE: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 
-def _help(text: str) -> dict[str, str]:
-    return {"help": text}
+def _help(text: str, **more: object) -> dict[str, object]:
+    return {"help": text, **more}
 
 
 def _is_reference(_: object, __: attrs.Attribute[str], value: str) -> None:
@@ -50,7 +50,12 @@ class OpenAIConfig:
         ),
     )
     instructions: str | None = attrs.field(
-        default=None, metadata=_help("what a described agent is and does; instead of agent")
+        default=None,
+        metadata=_help(
+            "what a described agent is and does; instead of agent",
+            init=True,
+            example="You are a helpful assistant. Answer briefly.",
+        ),
     )
     model: str | None = attrs.field(
         default=None, metadata=_help("a described agent's model; the SDK's default otherwise")
@@ -64,7 +69,8 @@ class OpenAIConfig:
         default=None, metadata=_help("a described agent's name; assistant by default")
     )
     api_key: Secret | None = attrs.field(
-        default=None, metadata=_help("the key of the model server; needed unless base_url is set")
+        default=None,
+        metadata=_help("the key of the model server; needed unless base_url is set", init=True),
     )
     base_url: str | None = attrs.field(
         default=None,

@@ -101,7 +101,7 @@ def last_turn(items: list[Item]) -> list[Item]:
 def within(items: list[Item], tokens: int) -> list[Item]:
     """Drop the oldest turns until the estimate fits; the newest turn always stays."""
     starts = turn_starts(items)
-    if starts and starts[0] > 0:
+    if not starts or starts[0] > 0:
         starts.insert(0, 0)
     kept, spent = len(items), 0
     for start, end in zip(reversed(starts), reversed([*starts[1:], len(items)]), strict=True):
@@ -109,7 +109,7 @@ def within(items: list[Item], tokens: int) -> list[Item]:
         if spent > tokens and kept < len(items):
             break
         kept = start
-    return items[kept:] if starts else items
+    return items[kept:]
 
 
 def repair(items: Sequence[Item]) -> list[Item]:
@@ -119,11 +119,8 @@ def repair(items: Sequence[Item]) -> list[Item]:
     call id the newest stays: some servers use ids again, and could not tell the pairs apart.
     """
     whole = _complete(items)
-    return [
-        item
-        for index, item in enumerate(items)
-        if index in whole and not (_is_reasoning(item) and not _leads_on(items, index, whole))
-    ]
+    whole -= _loose_reasoning(items, whole)
+    return [item for index, item in enumerate(items) if index in whole]
 
 
 def is_user(item: Item) -> bool:
@@ -177,21 +174,25 @@ def _roles(item: Item) -> tuple[_Pair | None, _Pair | None]:
     return None, (kind, identity)
 
 
-def _leads_on(items: Sequence[Item], index: int, whole: set[int]) -> bool:
-    """Whether the item that a reasoning item led to is there, and stays."""
-    passed_call = False
-    for follower in range(index + 1, len(items)):
-        item = items[follower]
+def _loose_reasoning(items: Sequence[Item], whole: set[int]) -> set[int]:
+    """Return the indexes of reasoning items that no longer lead to what they led to.
+
+    Reasoning may lead to several calls of one response: while one of them stays, so does it.
+    """
+    loose: set[int] = set()
+    leads_on = before_call = False
+    for index in reversed(range(len(items))):
+        item = items[index]
         opens, closes = _roles(item)
         if _is_reasoning(item):
-            continue
-        if opens is not None and follower not in whole:
-            passed_call = True
-            continue
-        if closes is not None or is_user(item):
-            return False
-        return not (passed_call and opens is None)
-    return False
+            if not leads_on:
+                loose.add(index)
+        elif opens is not None and index not in whole:
+            leads_on = before_call
+        else:
+            leads_on = closes is None and not is_user(item)
+            before_call = opens is not None
+    return loose
 
 
 def _is_reasoning(item: Item) -> bool:

@@ -20,7 +20,7 @@ from dragoman import (
     TurnInput,
     TurnRequest,
 )
-from dragoman_openai import agents
+from dragoman_openai import agents, errors
 from dragoman_openai.client import make_client
 from dragoman_openai.config import OpenAIConfig
 from dragoman_openai.context import TurnContext
@@ -28,6 +28,7 @@ from dragoman_openai.feed import Feed
 from dragoman_openai.history import Limits, encode, well_formed
 from dragoman_openai.session import NAMESPACE, RecordsSession
 from dragoman_openai.turn import LastAgent, TurnRun
+from dragoman_openai.warmup import warm_up
 from dragoman_openai.writes import Writes
 
 AGENT_NAMESPACE = f"{NAMESPACE}.agent"
@@ -43,11 +44,21 @@ class OpenAIRuntime:
     _host: Host
     _agents: agents.Agents
     _client: AsyncOpenAI
+    _warm: anyio.Event = attrs.field(factory=anyio.Event)
 
     @property
     def capabilities(self) -> RuntimeCapabilities:
         """Answers stream; runs neither pause for a decision nor resume."""
         return RuntimeCapabilities(stream=True)
+
+    async def warm_up(self) -> None:
+        """Let the SDK build in a worker thread what it needs; turns wait for the end of it."""
+        try:
+            await to_thread.run_sync(warm_up, self._config.api)
+        except Exception as error:  # noqa: BLE001 - it only saves time: turns work without it
+            self._host.log.warning("the first turn is slower (%s)", type(error).__name__)
+        finally:
+            self._warm.set()
 
     def encode_input(self, message: TurnInput) -> EncodedInput:
         """Return the message as the item of a person in the history."""
@@ -73,12 +84,11 @@ class OpenAIRuntime:
 
     async def _run(self, request: TurnRequest, host: TurnHost, feed: Feed, writes: Writes) -> None:
         """Make the run's parts and run it. Failing to make them is the end of the turn, too."""
+        await self._warm.wait()
         try:
             graph = await self._agents.of(request.profile)
         except Exception as error:  # noqa: BLE001 - the operator's function may raise anything
-            from dragoman_openai.errors import classify
-
-            feed.close(classify(error))
+            feed.close(errors.classify(error))
             return
         run = TurnRun(
             config=self._config,
@@ -117,8 +127,10 @@ async def open_runtime(config: OpenAIConfig, host: Host) -> AsyncIterator[Runtim
     """Make the agents and the client, without touching the network; close the client at the end."""
     made = await to_thread.run_sync(agents.load, config, host.name)
     client = await to_thread.run_sync(make_client, config, host.network)
+    runtime = OpenAIRuntime(config, host, made, client)
+    host.task_group.start_soon(runtime.warm_up)
     try:
-        yield OpenAIRuntime(config, host, made, client)
+        yield runtime
     finally:
         with anyio.CancelScope(shield=True), host.clock.move_on_after(_CLOSING):
             await client.close()

@@ -181,8 +181,12 @@ class Translator:
 
 def message_text(message: Any) -> str:
     """Return the text of a message item, its refusals included."""
-    parts = message.content or ()
-    return "".join(getattr(part, "text", None) or getattr(part, "refusal", "") for part in parts)
+    return "".join(_part_text(part) for part in message.content or ())
+
+
+def _part_text(part: Any) -> str:
+    text = getattr(part, "text", None) or getattr(part, "refusal", None)
+    return text if isinstance(text, str) else ""
 
 
 def _is_hosted(item: Any) -> bool:

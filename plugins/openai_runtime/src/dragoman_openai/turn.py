@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import attrs
-from agents import Runner, RunHooks, ToolCallOutputItem
+from agents import RunHooks, Runner, ToolCallOutputItem
 
 from dragoman import (
     Cancelled,
@@ -150,12 +150,15 @@ class TurnRun:
         task = result.run_loop_task
         if task is None or not task.done():
             result.cancel()
-        with anyio.CancelScope(shield=True), self.clock.move_on_after(DRAIN) as scope:
-            with suppress(Exception):  # what the run raised has been seen, or does not matter now
-                if isinstance(events, AsyncGenerator):
-                    await events.aclose()
-                async for _ in result.stream_events():
-                    pass
+        with (
+            anyio.CancelScope(shield=True),
+            self.clock.move_on_after(DRAIN) as scope,
+            suppress(Exception),  # what the run raised has been seen, or does not matter now
+        ):
+            if isinstance(events, AsyncGenerator):
+                await events.aclose()
+            async for _ in result.stream_events():
+                pass
         if scope.cancelled_caught:
             self.log.error("turn %s: the run did not end within %g s", self.context.turn_id, DRAIN)
 

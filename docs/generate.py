@@ -1,0 +1,165 @@
+"""Writes the pages that follow from code: ``docs/hooks.md`` and ``docs/manifest.md``.
+
+``make docs`` runs it; a test compares what it would write with what is there.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
+
+import attrs
+
+from dragoman import Secret
+from dragoman.hookspecs import Behaviour, Registration
+from dragoman.keys import ScopeRule
+from dragoman.manifest.model import Access, Limits, Manifest, Network, Profile, Route
+from dragoman.plugins.catalogue import Catalogue
+
+HERE = Path(__file__).parent
+
+HOOKS_INTRO = """# Hooks
+
+*Written by `make docs` from `hookspecs.py`; change the docstrings there.*
+
+A plugin is a module that an entry point of the group `dragoman` names. Its *registration hooks* \
+are functions of the module, marked with `dragoman.hookimpl`; they return components. *Behaviour \
+hooks* are methods of the objects that components opened, marked the same way. Each hook says its \
+shape: *collect* (all are called at start-up), *ask* (all are asked, each may refuse), *first* \
+(until one answers), *pipe* (the value goes through all), *notify* (all are told, isolated). An \
+implementation may name fewer arguments than the hook has.
+"""
+
+MANIFEST_INTRO = """# The manifest
+
+*Written by `make docs` from the configuration classes; change their metadata there.*
+
+A deployment is one TOML file, `dragoman.toml` by default. It begins with `manifest = 1`, the \
+version of this format. `dragoman init` writes one with comments, `dragoman check` finds every \
+mistake with its line, `dragoman schema` makes a JSON Schema for editors.
+
+Secrets are never written into it. A key that takes one is a table with exactly one of \
+`env = "NAME"` (environment variable), `file = "path"` and `credential = "name"` (a systemd \
+credential). Nothing is expanded inside strings. Relative paths start at the manifest's folder. \
+Times are seconds.
+
+Components stand in tables `[platforms.<id>]`, `[runtimes.<id>]`, `[memories.<id>]`, \
+`[sinks.<id>]` and `[extensions.<id>]`. Every such table takes `plugin`, which is the id by \
+default and may name one of several components as `plugin:component`, and `optional`: when true, \
+a component that cannot be used is left out with a warning instead of stopping the start. The \
+other keys are the component's own.
+
+Routes are compared by what they name, in the order user, thread, channel, workspace, platform: \
+one that names the user wins over one that does not, and so on. What no route takes goes to the \
+profile `default`, or to the only profile there is.
+"""
+
+TABLES: tuple[tuple[str, type, str], ...] = (
+    ("Top level", Manifest, ""),
+    ("`[profiles.<id>]`", Profile, ""),
+    ("`scope` of a profile", ScopeRule, ""),
+    ("`[[routes]]`", Route, ""),
+    ("`[access]`", Access, ""),
+    ("`[limits]`", Limits, ""),
+    ("`[network]`", Network, ""),
+)
+
+COMPONENTS = (
+    ("platforms", "console"),
+    ("platforms", "telegram"),
+    ("runtimes", "echo"),
+    ("runtimes", "openai"),
+    ("memories", "notes"),
+    ("sinks", "trace"),
+)
+
+
+def hooks() -> str:
+    """Return the page of all hooks."""
+    lines = [HOOKS_INTRO, "## Registration\n", inspect.getdoc(Registration) or "", ""]
+    lines += _hooks_of(Registration)
+    lines += ["## Behaviour\n", inspect.getdoc(Behaviour) or "", ""]
+    lines += _hooks_of(Behaviour)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _hooks_of(specs: type) -> Iterator[str]:
+    for name, hook in vars(specs).items():
+        if not name.startswith("dragoman_"):
+            continue
+        colour = "async def" if inspect.iscoroutinefunction(hook) else "def"
+        parameters = ", ".join(list(inspect.signature(hook).parameters)[1:])
+        yield f"### `{colour} {name}({parameters})`\n"
+        yield (inspect.getdoc(hook) or "") + "\n"
+
+
+def manifest() -> str:
+    """Return the page of all tables and keys."""
+    lines = [MANIFEST_INTRO]
+    for title, cls, _ in TABLES:
+        lines += [f"## {title}\n", *_keys(cls)]
+    catalogue = Catalogue.installed()
+    for kind, reference in COMPONENTS:
+        config = catalogue.resolve(kind, reference).config
+        title = f'`[{kind}.<id>]` with `plugin = "{reference}"`'
+        lines += [f"## {title}\n", *_keys(config)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _keys(cls: type[Any]) -> Iterator[str]:
+    hints = get_type_hints(cls)
+    fields = [field for field in attrs.fields(cls) if "help" in field.metadata]
+    if not fields:
+        yield "No keys of its own.\n"
+        return
+    yield "| key | type | default | meaning |\n|---|---|---|---|"
+    for field in fields:
+        meaning = str(field.metadata["help"]).replace("|", "\\|")
+        yield f"| `{field.name}` | {_type(hints[field.name])} | {_default(field)} | {meaning} |"
+    yield ""
+
+
+def _type(hint: Any) -> str:
+    if hint is Secret:
+        return "secret"
+    if get_origin(hint) is None:
+        if isinstance(hint, type) and issubclass(hint, Enum):
+            return ", ".join(f'`"{member.value}"`' for member in hint)
+        names = {str: "text", int: "whole number", float: "number", bool: "true or false"}
+        return "path" if hint is Path else names.get(hint, "table")
+    arguments = [each for each in get_args(hint) if each not in (type(None), ...)]
+    if all(isinstance(each, str) for each in arguments):
+        return ", ".join(f'`"{each}"`' for each in arguments)
+    words = " or ".join(dict.fromkeys(_type(each) for each in arguments))
+    return f"list of {words}" if get_origin(hint) is tuple else words
+
+
+def _default(field: attrs.Attribute[Any]) -> str:
+    default = field.default
+    if default is attrs.NOTHING:
+        return "required"
+    if isinstance(default, attrs.Factory):  # type: ignore[arg-type]
+        return "see below"
+    if isinstance(default, Enum):
+        default = default.value
+    if default is None or default == ():
+        return "none"
+    if isinstance(default, bool):
+        return str(default).lower()
+    return f"`{default}`"
+
+
+PAGES = {"hooks.md": hooks, "manifest.md": manifest}
+
+
+def main() -> None:
+    """Write all pages."""
+    for name, page in PAGES.items():
+        (HERE / name).write_text(page())
+
+
+if __name__ == "__main__":
+    main()

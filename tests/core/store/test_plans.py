@@ -1,0 +1,228 @@
+"""Cost per message does not grow: no statement reads a table from end to end."""
+
+import re
+import statistics
+import time
+
+import pytest
+
+from dragoman.states import DeliveryState, TurnState
+from dragoman.store import operations as ops
+from dragoman.store.codec import lane_column
+from dragoman.store.sqlite import open_sqlite
+from dragoman.testing.store import NOW, SAMPLES, Scene, together
+
+pytestmark = pytest.mark.anyio
+
+TABLES = {
+    "conversations",
+    "conversation_keys",
+    "platform_sessions",
+    "inbound_events",
+    "agent_runs",
+    "deliveries",
+    "records",
+    "component_values",
+}
+OF_THE_UNFINISHED = {"events_waiting", "events_queued", "runs_open", "deliveries_open"}
+"""Partial indexes: they hold only what has not ended, so that reading one whole is no history."""
+
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
+
+
+async def statements_of(store, apply):
+    """Return the statements that the store ran while ``apply`` was awaited."""
+    said = []
+    for connection in store.connections:
+        await connection.set_trace_callback(said.append)
+    await apply
+    for connection in store.connections:
+        await connection.set_trace_callback(None)
+    return [sql for sql in said if re.match(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)", sql)]
+
+
+def named(table, sql):
+    """The names by which a statement speaks of a table."""
+    aliases = re.findall(rf"\b{table}\s+AS\s+(\w+)", sql)
+    return {table, *aliases}
+
+
+async def searches_only(store, sql):
+    """Whether each real table is reached through an index that leads to the rows asked for."""
+    plan = [
+        row[3] for row in await store.connections[0].execute_fetchall(f"EXPLAIN QUERY PLAN {sql}")
+    ]
+    names = {name for table in TABLES for name in named(table, sql)}
+    for step in plan:
+        words = step.split()
+        if words[0] not in {"SCAN", "SEARCH"} or words[1] not in names:
+            continue
+        whole = words[0] == "SCAN" or " USING " not in step or "AUTOMATIC" in step
+        if whole and not any(f"INDEX {index}" in step for index in OF_THE_UNFINISHED):
+            return f"{step}\n{sql}"
+    return ""
+
+
+async def history(store):
+    """Let the store hold something of every kind."""
+    scene = Scene(store)
+    for _ in range(3):
+        grant = await scene.running()
+        await store.apply(scene.finish(grant, next_turn=False))
+
+
+@pytest.mark.parametrize("kind", SAMPLES, ids=lambda kind: kind.__name__)
+async def test_an_operation_reads_no_table_from_end_to_end(kind):
+    """neither alone, nor repeated, nor beside another one of its kind."""
+    async with open_sqlite(None) as store:
+        await history(store)
+        scene = Scene(store, native_prefix="late ")
+        operation = await SAMPLES[kind].make(scene)
+        said = await statements_of(store, together(store, operation, operation))
+        assert said
+        assert [bad for sql in said if (bad := await searches_only(store, sql))] == []
+
+
+async def test_turns_that_meet_a_queue_read_no_table_from_end_to_end():
+    """admission into a full and into a busy session, and handing a session on."""
+    async with open_sqlite(None) as store:
+        await history(store)
+        scene = Scene(store, native_prefix="late ")
+        grant = await scene.running()
+        events = [await scene.received() for _ in range(3)]
+        accepts = [scene.accept(event, queue_limit=2) for event in events]
+        said = await statements_of(store, together(store, *accepts))
+        finish = scene.finish(grant)
+        said += await statements_of(store, together(store, finish))
+        said += await statements_of(store, together(store, finish))
+        cancelled = ops.Finish(lease=grant.lease, state=TurnState.CANCELLED, now=NOW)
+        said += await statements_of(store, together(store, cancelled))
+        assert len(said) > 15
+        assert [bad for sql in said if (bad := await searches_only(store, sql))] == []
+
+
+async def test_queries_read_no_table_from_end_to_end():
+    """what intake, turns, outbox and runtimes ask; `states` is for `doctor` alone."""
+    async with open_sqlite(None) as store:
+        await history(store)
+        scene = Scene(store, native_prefix="late ")
+        session_id = await scene.queued()
+        lane = lane_column(scene.inbound().address.lane)
+        asked = {
+            "received": store.read.received("stub", 0, 10),
+            "backlog": store.read.backlog(10, ["stub"]),
+            "overdue": store.read.overdue(NOW, 10),
+            "owed": store.read.owed(lane, 10),
+            "owing": store.read.owing(),
+            "records": store.read.records(session_id, "transcript", 10),
+            "value": store.read.value("c", "a"),
+            "values": store.read.values("c", "a"),
+        }
+        queries = {name for name in vars(type(store.read)) if not name.startswith("_")}
+        assert queries == {*asked, "states"}
+        for name, query in asked.items():
+            said = await statements_of(store, query)
+            assert said, name
+            assert [bad for sql in said if (bad := await searches_only(store, sql))] == [], name
+        everything = await statements_of(store, store.read.owed(None, 10))
+        assert [bad for sql in everything if (bad := await searches_only(store, sql))] == []
+
+
+async def test_values_are_found_by_the_beginning_of_their_names():
+    """The range of a prefix has an exact end, for every last character."""
+    names = [
+        "",
+        "a",
+        "a\0",
+        "a\ud7ff",
+        "a\ue000",
+        "a\U0010ffff",
+        "a\U0010ffffz",
+        "b",
+        "é",
+        "\U0010ffff",
+    ]
+    async with open_sqlite(None) as store:
+        for name in names:
+            await store.apply(ops.PutValue(component="c", name=name, value=name))
+        kept = [name.replace("\0", "\ufffd") for name in names]
+        for prefix in [*kept, "a\ud7ff", "\U0010ffff\U0010ffff"]:
+            found = [name for name, _ in await store.read.values("c", prefix)]
+            assert found == sorted(name for name in kept if name.startswith(prefix))
+
+
+async def fill(store, sessions, records):
+    """Give the store a history, as rows."""
+    db = store.connections[0]
+    await db.execute("BEGIN")
+    await db.executemany(
+        "INSERT INTO conversations (id, created_at) VALUES (?, 0)",
+        [(f"c{n}",) for n in range(sessions)],
+    )
+    await db.executemany(
+        "INSERT INTO platform_sessions VALUES (?, ?, 'default', 'echo', 0)",
+        [(f"s{n}", f"c{n}") for n in range(sessions)],
+    )
+    await db.executemany(
+        "INSERT INTO conversation_keys VALUES ('stub', '', ?, '', '', ?)",
+        [(str(n), f"c{n}") for n in range(sessions)],
+    )
+    await db.executemany(
+        "INSERT INTO inbound_events"
+        " (platform, native_id, lane, state, received_at, event, session_id, turn_id)"
+        " VALUES ('stub', ?, 'lane', 'answered', 0, '{}', ?, ?)",
+        [(f"old {n}", f"s{n}", f"t{n}") for n in range(sessions)],
+    )
+    await db.executemany(
+        "INSERT INTO agent_runs (id, session_id, state, fence, owner, lease_until, started_at)"
+        " VALUES (?, ?, 'succeeded', 1, 'old', 0, 0)",
+        [(f"t{n}", f"s{n}") for n in range(sessions)],
+    )
+    await db.executemany(
+        "INSERT INTO deliveries (id, turn_id, part, lane, address, state, created_at, place)"
+        " VALUES (?, ?, 0, 'lane', '{}', 'delivered', 0, 1)",
+        [(f"d{n}", f"t{n}") for n in range(sessions)],
+    )
+    await db.executemany(
+        "INSERT INTO records VALUES ('s1', 'transcript', 1, ?, ?, '\"item\"')",
+        [(n, f"batch {n}") for n in range(records)],
+    )
+    await db.execute("COMMIT")
+
+
+async def seconds_per_turn(scene, turns):
+    store = scene.store
+    taken = []
+    for _ in range(turns):
+        begun = time.perf_counter()
+        grant = await scene.running()
+        await store.apply(
+            ops.AppendRecords(
+                lease=grant.lease, namespace="transcript", batch=grant.delivery_id, items=('"x"',)
+            )
+        )
+        await store.read.records(grant.lease.session_id, "transcript", 20)
+        finish = scene.finish(grant)
+        await store.apply(finish)
+        for part in finish.parts:
+            await store.apply(ops.BeginSend(delivery_id=part.delivery_id, attempt=1))
+            state = DeliveryState.DELIVERED
+            await store.apply(ops.EndSend(delivery_id=part.delivery_id, state=state, now=NOW))
+        taken.append(time.perf_counter() - begun)
+    return statistics.median(taken)
+
+
+@pytest.mark.proof
+async def test_a_turn_costs_the_same_with_twenty_thousand_sessions():
+    """within twice the time of an empty store, in a session of 20,000 records."""
+    async with open_sqlite(None) as empty, open_sqlite(None) as full:
+        await fill(full, 20_000, 20_000)
+        scenes = [Scene(empty), Scene(full)]
+        for scene in scenes:
+            await seconds_per_turn(scene, 20)
+        small, large = [await seconds_per_turn(scene, 300) for scene in scenes]
+        print(f"{small * 1e6:.0f} and {large * 1e6:.0f} µs per turn")
+        assert large < 2 * small

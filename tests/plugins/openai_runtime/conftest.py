@@ -1,0 +1,333 @@
+"""A runtime without a gateway: hosts over lists, and one scripted model server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import anyio
+import attrs
+import pytest
+
+from dragoman import (
+    Address,
+    Clock,
+    NetworkPolicy,
+    Note,
+    RunEvent,
+    Secret,
+    Sender,
+    StaleLease,
+    SystemClock,
+    TextBlock,
+    TurnInput,
+    TurnRequest,
+)
+from dragoman_openai import OpenAIConfig
+from peers.aimock import AiMock
+
+HERE = Path(__file__).parent
+STORY = " ".join(f"word{number}" for number in range(150))
+
+
+def _tool(user: str, name: str, arguments: dict[str, Any] | None = None, text: str = "") -> Any:
+    call = {"toolCalls": [{"name": name, "arguments": arguments or {}}]}
+    return {
+        "match": {"userMessage": user, "hasToolResult": False},
+        "response": {**call, **({"content": text} if text else {})},
+    }
+
+
+def _then(user: str, text: str, **more: Any) -> Any:
+    match = {"userMessage": user, "hasToolResult": True}
+    return {"match": match, "response": {"content": text}, **more}
+
+
+def _text(user: str, text: str, **more: Any) -> Any:
+    return {"match": {"userMessage": user}, "response": {"content": text}, **more}
+
+
+def _error(user: str, status: int, error: dict[str, Any], **match: Any) -> Any:
+    return {
+        "match": {"userMessage": user, **match},
+        "response": {"error": {"type": "test", **error}, "status": status},
+    }
+
+
+SLOWLY = {"streamingProfile": {"ttft": 10, "tps": 20, "jitter": 0}}
+FIXTURES = [
+    {
+        "match": {"userMessage": "say hello"},
+        "response": {
+            "content": "Hello from the model. Nice to meet you.",
+            "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18},
+        },
+    },
+    _text("and again", "A second answer."),
+    _tool("weather", "get_weather", {"city": "Paris"}, "Let me look."),
+    _then("weather", "It is warm."),
+    _tool("fail softly", "bad"),
+    _then("fail softly", "That did not work."),
+    _tool("fail hard", "worse"),
+    _tool("money", "transfer_to_billing", text="Passing you on."),
+    _then("money", "Billing here."),
+    _tool("cash", "to_money"),
+    _then("cash", "Billing, by another door."),
+    _text("who are you", "The one who answers."),
+    _tool("run slow", "slow", text="One moment."),
+    _tool("loop", "get_weather", {"city": "Loop"}),
+    {
+        "match": {"userMessage": "loop", "hasToolResult": True},
+        "response": {"toolCalls": [{"name": "get_weather", "arguments": {"city": "Loop"}}]},
+    },
+    {
+        "match": {"userMessage": "think"},
+        "response": {"content": "42.", "reasoning": "I thought about it."},
+    },
+    _tool("note this", "remember", {"text": "likes tea"}),
+    _then("note this", "I noted it."),
+    _tool("what do I like", "recall", {"query": "likes"}),
+    _then("what do I like", "You like tea."),
+    _tool("imagine", "no_such_tool"),
+    _then("imagine", "There is no such tool."),
+    _text("tell me a secret", "The secret is out."),
+    _text("damn", "Never said."),
+    _text("long story", STORY, **SLOWLY),
+    _text("all at once", STORY),
+    _text("river", STORY, streamingProfile={"ttft": 10, "tps": 300, "jitter": 0}),
+    _text("cut me off", STORY, latency=20, disconnectAfterMs=400),
+    _error("too many", 429, {"message": "canary", "code": "rate_limit_exceeded"}),
+    _error("no funds", 429, {"message": "canary", "code": "insufficient_quota"}),
+    _error("bad key", 401, {"message": "canary", "code": "invalid_api_key"}),
+    _error("too big", 400, {"message": "canary", "code": "context_length_exceeded"}),
+    _error("broke for good", 500, {"message": "canary"}),
+    _error("broke once", 503, {"message": "canary"}, sequenceIndex=0),
+    _text("broke once", "Better now."),
+    _error(
+        "torn once",
+        400,
+        {"message": "No tool output found for function call call_x.", "type": "invalid"},
+        sequenceIndex=0,
+    ),
+    _text("torn once", "Mended."),
+    _error("torn for good", 400, {"message": "No tool output found for function call call_x."}),
+]
+
+
+@attrs.define(eq=False)
+class FakeRecords:
+    """`dragoman.Records` over a list."""
+
+    host: FakeTurnHost
+    generations: list[list[str]] = attrs.field(factory=lambda: [[]])
+    reads: list[int | None] = attrs.field(factory=list)
+    gate: anyio.Event | None = None
+    waiting: int = 0
+
+    async def read(self, limit: int | None = None) -> Sequence[str]:
+        self.reads.append(limit)
+        items = self.generations[-1]
+        return list(items if limit is None else items[max(len(items) - limit, 0) :])
+
+    async def append(self, items: Sequence[str]) -> None:
+        await self._write()
+        self.generations[-1].extend(items)
+
+    async def new_generation(self, items: Sequence[str] = ()) -> None:
+        await self._write()
+        self.generations.append(list(items))
+
+    async def _write(self) -> None:
+        self.waiting += 1
+        if self.gate is not None:
+            await self.gate.wait()
+        self.host.writes += 1
+        if self.host.stale_from is not None and self.host.writes >= self.host.stale_from:
+            raise StaleLease("turn_1", 1)
+        if self.host.refusal is not None:
+            raise self.host.refusal
+
+
+@attrs.define(eq=False)
+class FakeMemory:
+    notes: list[Note] = attrs.field(factory=list)
+
+    async def add(self, text: str) -> Note:
+        note = Note(f"n{len(self.notes)}", text, datetime(2026, 1, 2, tzinfo=UTC))
+        self.notes.append(note)
+        return note
+
+    async def search(self, query: str, limit: int = 5) -> Sequence[Note]:
+        return [note for note in self.notes if query in note.text][:limit]
+
+    async def forget(self, note_id: str) -> bool:
+        raise NotImplementedError
+
+
+@attrs.define(eq=False)
+class FakeTurnHost:
+    """One session's way back: ``stale_from`` is the first write that is refused."""
+
+    memory: FakeMemory | None = None
+    stale_from: int | None = None
+    refusal: Exception | None = None
+    writes: int = 0
+    spaces: dict[str, FakeRecords] = attrs.field(factory=dict)
+
+    def records(self, namespace: str) -> FakeRecords:
+        return self.spaces.setdefault(namespace, FakeRecords(self))
+
+    def items(self, namespace: str = "openai") -> list[Any]:
+        """The items that a model could be sent now."""
+        return [json.loads(item) for item in self.records(namespace).generations[-1]]
+
+    def kinds(self) -> list[str]:
+        """The items in one word each."""
+        short = {"function_call": "call", "function_call_output": "out"}
+        return [item.get("role") or short.get(item["type"], item["type"]) for item in self.items()]
+
+    def agents(self) -> list[str]:
+        return self.records("openai.agent").generations[-1]
+
+    def put(self, *items: dict[str, Any]) -> None:
+        """Store items as if earlier turns had."""
+        self.records("openai").generations[-1].extend(json.dumps(item) for item in items)
+
+
+@attrs.define(eq=False)
+class FakeHost:
+    """What a runtime gets from core."""
+
+    data_dir: Path
+    task_group: Any = None
+    network: NetworkPolicy = attrs.field(factory=NetworkPolicy)
+    id: str = "support"
+    clock: Clock = attrs.field(factory=SystemClock)
+    log: logging.Logger = attrs.field(factory=lambda: logging.getLogger("test.openai"))
+
+    @property
+    def name(self) -> str:
+        return f"runtimes.{self.id}"
+
+
+@attrs.define(eq=False)
+class Desk:
+    """Opens runtimes against the model server, and talks to them."""
+
+    model: AiMock
+    folder: Path
+    host: FakeTurnHost = attrs.field(factory=FakeTurnHost)
+    turns: int = 0
+    watch_tasks: bool = True
+    """Whether tasks that outlive a turn are an error; off where turns run side by side."""
+
+    def config(self, agent: str | None = "assistant", **changes: Any) -> OpenAIConfig:
+        if agent is not None:
+            changes["agent"] = f"scenario_agents:{agent}"
+        base = {"api_key": Secret("test", "sk-dummy"), "base_url": self.model.base_url}
+        return OpenAIConfig(**{**base, "retries": 0, **changes})
+
+    @asynccontextmanager
+    async def open(self, agent: str | None = "assistant", **changes: Any) -> AsyncIterator[Any]:
+        from dragoman_openai.runtime import open_runtime
+
+        async with anyio.create_task_group() as tasks:
+            host = FakeHost(self.folder, tasks)
+            async with open_runtime(self.config(agent, **changes), host) as runtime:
+                await runtime._warm.wait()
+                yield runtime
+
+    @asynccontextmanager
+    async def turn(self, runtime: Any, *texts: str, profile: str = "default") -> Any:
+        """Store messages as core does, and run the turn that answers them."""
+        self.turns += 1
+        inputs = tuple(
+            TurnInput(number, text, Sender("7", "Ann"), datetime(2026, 1, 1, tzinfo=UTC))
+            for number, text in enumerate(texts)
+        )
+        for message in inputs:
+            encoded = runtime.encode_input(message)
+            self.host.records(encoded.namespace).generations[-1].append(encoded.item)
+        request = TurnRequest(
+            turn_id=f"turn_{self.turns}",
+            session_id="s1",
+            conversation_id="c1",
+            profile=profile,
+            address=Address("telegram", "7"),
+            inputs=inputs,
+        )
+        before = asyncio.all_tasks()
+        async with runtime.turn(request, self.host) as events:
+            yield events
+        await anyio.lowlevel.checkpoint()
+        left = {task for task in asyncio.all_tasks() - before if not task.done()}
+        assert not (self.watch_tasks and left), f"tasks outlive the turn: {left}"
+
+    async def say(self, runtime: Any, *texts: str, profile: str = "default") -> list[RunEvent]:
+        """Run a whole turn and return its events."""
+        async with self.turn(runtime, *texts, profile=profile) as events:
+            return [event async for event in events]
+
+
+def answer(events: Sequence[RunEvent]) -> list[str]:
+    """The authoritative texts, in order."""
+    return [event.text for event in events if isinstance(event, TextBlock)]
+
+
+@pytest.fixture(scope="session")
+def model_server():
+    with AiMock(FIXTURES) as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def empty_home(tmp_path_factory, monkeypatch):
+    """No key, proxy or setting of the machine reaches the SDK."""
+    monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.syspath_prepend(str(HERE))
+
+
+@pytest.fixture
+def scenario(empty_home):
+    """The module of agents, with its traces cleared."""
+    import scenario_agents
+
+    for trace in (scenario_agents.STARTED, scenario_agents.ENDED, scenario_agents.SEEN):
+        trace.clear()
+    return scenario_agents
+
+
+@pytest.fixture
+def desk(model_server, scenario, tmp_path):
+    model_server.reset()
+    return Desk(model_server, tmp_path)
+
+
+@pytest.fixture
+def host(tmp_path):
+    return FakeHost(tmp_path)
+
+
+@pytest.fixture
+def blocks():
+    return answer
+
+
+@pytest.fixture
+def memory():
+    return FakeMemory()
+
+
+@pytest.fixture
+def story():
+    return STORY

@@ -1,0 +1,138 @@
+"""Agents for the tests, as an operator's module would hold them."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import anyio
+from agents import (
+    Agent,
+    GuardrailFunctionOutput,
+    RunContextWrapper,
+    StopAtTools,
+    function_tool,
+    handoff,
+    input_guardrail,
+    output_guardrail,
+)
+
+from dragoman_openai import TurnContext
+
+STARTED: list[str] = []
+ENDED: list[str] = []
+SEEN: list[Any] = []
+
+
+@function_tool
+async def get_weather(run: RunContextWrapper[TurnContext], city: str) -> str:
+    """Say what the weather is like."""
+    SEEN.append(run.context)
+    return f"21 degrees in {city}"
+
+
+@function_tool
+async def slow() -> str:
+    """Take for ever."""
+    STARTED.append("slow")
+    try:
+        await anyio.sleep_forever()
+    finally:
+        ENDED.append("slow")
+    return "never"
+
+
+@function_tool
+async def bad() -> str:
+    """Fail, and let the model know."""
+    raise ValueError("canary-secret")
+
+
+@function_tool(failure_error_function=None)
+async def worse() -> str:
+    """Fail, and take the run down."""
+    raise ValueError("canary-secret")
+
+
+@function_tool(needs_approval=True)
+async def delete_all() -> str:
+    """Delete everything."""
+    return "deleted"
+
+
+def plain_tool(city: str) -> str:
+    """Say what time it is."""
+    return f"noon in {city}"
+
+
+def unresolved_tool(city: Missing) -> str:  # type: ignore[name-defined]  # noqa: F821 - the point
+    """Cannot be a tool."""
+    return city
+
+
+@input_guardrail
+async def no_swearing(
+    run: RunContextWrapper[TurnContext], agent: Agent[Any], said: Any
+) -> GuardrailFunctionOutput:
+    return GuardrailFunctionOutput(output_info=None, tripwire_triggered="damn" in str(said[-1]))
+
+
+@output_guardrail
+async def no_secrets(
+    run: RunContextWrapper[TurnContext], agent: Agent[Any], answer: Any
+) -> GuardrailFunctionOutput:
+    return GuardrailFunctionOutput(output_info=None, tripwire_triggered="secret" in str(answer))
+
+
+assistant = Agent(name="assistant", instructions="Help.", tools=[get_weather, slow, bad, worse])
+billing = Agent(name="billing", instructions="Money.", handoffs=[])
+triage = Agent(name="triage", instructions="Receive.", handoffs=[billing])
+custom_triage = Agent(
+    name="triage",
+    instructions="Receive.",
+    handoffs=[handoff(billing, tool_name_override="to_money")],
+)
+guarded_input = Agent(name="polite", input_guardrails=[no_swearing])
+guarded_output = Agent(name="discreet", output_guardrails=[no_secrets])
+stopping = Agent(
+    name="stopping",
+    tools=[get_weather],
+    tool_use_behavior=StopAtTools(stop_at_tool_names=["get_weather"]),
+)
+approving = Agent(name="approving", tools=[delete_all])
+outer = Agent(
+    name="outer",
+    tools=[approving.as_tool(tool_name="ask_inner", tool_description="Ask the inner agent.")],
+)
+twins = Agent(name="twin", handoffs=[Agent(name="twin")])
+with_mcp = Agent(name="mcp", mcp_servers=[object()])  # type: ignore[list-item]  # never connected
+forgetful = Agent(
+    name="own", tools=[function_tool(plain_tool, name_override="remember"), get_weather]
+)
+
+not_an_agent = 42
+
+
+def make() -> Agent[Any]:
+    return Agent(name="made", instructions="Made.")
+
+
+def make_for(profile: str) -> Agent[Any]:
+    STARTED.append(threading.current_thread().name)
+    return Agent(name=f"agent-of-{profile}", instructions=f"For {profile}.")
+
+
+def make_badly(profile: str) -> int:
+    return len(profile)
+
+
+def make_raising() -> Agent[Any]:
+    raise RuntimeError("no luck")
+
+
+def make_with_much(profile: str, other: str) -> Agent[Any]:
+    return Agent(name=profile + other)
+
+
+async def make_async() -> Agent[Any]:
+    return make()

@@ -1,0 +1,63 @@
+"""The feed between the SDK's reader and core's."""
+
+import anyio
+import pytest
+
+from dragoman import Finished, TextBlock, TextDelta, ToolStarted
+from dragoman_openai.feed import Feed
+
+pytestmark = pytest.mark.anyio
+BOTH = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+
+
+@BOTH
+async def test_deltas_that_wait_become_one_and_the_order_stays():
+    """B3, invariant 10."""
+    feed = Feed()
+    for text in "abc":
+        feed.put(TextDelta("1", text))
+    feed.put(ToolStarted("c", "t"))
+    feed.put(TextDelta("1", "d"))
+    feed.put(TextDelta("2", "e"))
+    feed.put(TextBlock("2", "e"))
+    feed.close(Finished())
+    assert [event async for event in feed] == [
+        TextDelta("1", "abc"),
+        ToolStarted("c", "t"),
+        TextDelta("1", "d"),
+        TextDelta("2", "e"),
+        TextBlock("2", "e"),
+        Finished(),
+    ]
+
+
+@BOTH
+async def test_a_waiting_reader_gets_each_event_at_once():
+    feed = Feed()
+    got = []
+
+    async def read():
+        got.extend([event async for event in feed])
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(read)
+        for text in "ab":
+            await anyio.wait_all_tasks_blocked()
+            feed.put(TextDelta("1", text))
+        await anyio.wait_all_tasks_blocked()
+        feed.close(Finished())
+    assert got == [TextDelta("1", "a"), TextDelta("1", "b"), Finished()]
+
+
+@BOTH
+async def test_many_waiting_deltas_cost_linear_time():
+    """Invariant 13: a reader that is late makes the writer no slower."""
+    import time
+
+    feed = Feed()
+    begin = time.perf_counter()
+    for _ in range(300_000):
+        feed.put(TextDelta("1", "four"))
+    assert time.perf_counter() - begin < 5
+    feed.close(Finished())
+    assert len((await anext(feed)).text) == 1_200_000
