@@ -17,7 +17,7 @@ from dragoman.logs import JsonFormatter, RedactingFilter, logger
 from dragoman.secret import Redactor
 from dragoman.testing import ScriptedRuntime, StubPlatform, StubPlugin, VirtualClock
 from dragoman.testing.platform import StubConfig
-from stage import Limits, can, eventually, gateway, table
+from stage import Limits, can, gateway, table
 
 pytestmark = pytest.mark.anyio
 
@@ -80,29 +80,31 @@ async def test_a_component_that_cannot_be_opened_stops_the_start_and_is_named():
 
 
 async def test_a_component_that_takes_too_long_to_open_stops_the_start():
-    clock = VirtualClock()
+    clock, opening = VirtualClock(), anyio.Event()
+
+    @asynccontextmanager
+    async def open_one(host):
+        opening.set()
+        await anyio.sleep_forever()
+        yield
+
+    async def pass_time():
+        await opening.wait()
+        await clock.advance(OPEN_SECONDS - 0.1)
+        assert clock._timers
+        await clock.advance(0.2)
 
     async def run():
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_pass_time, clock)
+            tasks.start_soon(pass_time)
             async with gateway(
-                Opened(openers={"x": hangs}), components=with_extensions("x"), clock=clock
+                Opened(openers={"x": open_one}), components=with_extensions("x"), clock=clock
             ):
                 pass
 
     with pytest.raises(BaseExceptionGroup) as raised:
         await run()
     assert problem(raised).endswith("extensions.x cannot be opened: open took longer than 5 s")
-
-
-async def _pass_time(clock):
-    async def waiting():
-        return bool(clock._timers)
-
-    await eventually(waiting, True)
-    await clock.advance(OPEN_SECONDS - 0.1)
-    assert await waiting()
-    await clock.advance(0.2)
 
 
 @pytest.mark.parametrize("opener", [breaks, hangs])

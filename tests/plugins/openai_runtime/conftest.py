@@ -18,6 +18,7 @@ import pytest
 from dragoman import (
     Address,
     Clock,
+    ManifestError,
     NetworkPolicy,
     Note,
     RunEvent,
@@ -80,6 +81,7 @@ FIXTURES = [
     _tool("cash", "to_money"),
     _then("cash", "Billing, by another door."),
     _text("who are you", "The one who answers."),
+    _tool("wipe", "delete_all"),
     _tool("run slow", "slow", text="One moment."),
     _tool("loop", "get_weather", {"city": "Loop"}),
     {
@@ -229,7 +231,7 @@ class Desk:
 
     def config(self, agent: str | None = "assistant", **changes: Any) -> OpenAIConfig:
         if agent is not None:
-            changes["agent"] = f"scenario_agents:{agent}"
+            changes["agent"] = agent if ":" in agent else f"scenario_agents:{agent}"
         base = {"api_key": Secret("test", "sk-dummy"), "base_url": self.model.base_url}
         return OpenAIConfig(**{**base, "retries": 0, **changes})
 
@@ -242,6 +244,15 @@ class Desk:
             async with open_runtime(self.config(agent, **changes), host) as runtime:
                 await runtime._warm.wait()
                 yield runtime
+
+    async def problems(self, agent: str | None, **changes: Any) -> tuple[str, ...]:
+        """Open what cannot be opened, and return what is wrong with it."""
+        from dragoman_openai.runtime import open_runtime
+
+        with pytest.raises(ManifestError) as caught:
+            async with open_runtime(self.config(agent, **changes), FakeHost(self.folder)):
+                pass
+        return caught.value.problems
 
     @asynccontextmanager
     async def turn(self, runtime: Any, *texts: str, profile: str = "default") -> Any:

@@ -57,6 +57,7 @@ async def worse() -> str:
 @function_tool(needs_approval=True)
 async def delete_all() -> str:
     """Delete everything."""
+    STARTED.append("delete_all")
     return "deleted"
 
 

@@ -126,13 +126,8 @@ async def test_a_tool_that_raises_without_a_handler_is_a_user_error_with_a_cause
 
 async def test_approvals_end_the_stream_without_an_event(config, scenario):
     """Rule 24: why a tool that asks is refused at open."""
-    session = ListSession({"role": "user", "content": "delete everything"})
-    from agents.testing import ModelStep, ScriptedModel, function_call
-
-    agent = scenario.approving.clone(
-        model=ScriptedModel([ModelStep.respond([function_call("delete_all", {})])])
-    )
-    result = stream(session, config, agent)
+    session = ListSession({"role": "user", "content": "wipe"})
+    result = stream(session, config, scenario.approving)
     async for _ in result.stream_events():
         pass
     assert result.final_output is None

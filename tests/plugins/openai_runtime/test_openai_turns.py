@@ -247,6 +247,20 @@ async def test_a_result_that_ends_the_run_is_the_answer(desk, blocks):
     assert events[-1] == Finished()
 
 
+async def test_a_tool_that_asks_only_while_it_runs_is_not_run(desk, scenario, monkeypatch):
+    """D9, invariant 8: what the check at open cannot see fails, and is never approved by itself."""
+    from dragoman_openai import graph
+
+    monkeypatch.setattr(graph, "problems", lambda root: [])
+    async with desk.open("approving") as runtime:
+        *_, end = await desk.say(runtime, "wipe")
+        assert end.kind is FailureKind.TOOL
+        assert "delete_all" in end.detail
+        assert scenario.STARTED == []
+        *_, end = await desk.say(runtime, "say hello")
+    assert end == Finished()
+
+
 async def test_an_input_guardrail_ends_the_turn(desk):
     """D2, D13: and it is asked although nothing is passed to the SDK as input."""
     async with desk.open("guarded_input") as runtime:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final, cast, get_args, get_origin
 
 import anyio
 import attrs
@@ -16,6 +16,8 @@ from dragoman_openai import graph
 from dragoman_openai.config import OpenAIConfig
 from dragoman_openai.graph import AnyAgent, Graph
 from dragoman_openai.references import ReferenceProblem, resolve
+
+_TOOL_TYPES: Final = tuple(get_origin(kind) or kind for kind in get_args(Tool))
 
 
 @attrs.define(eq=False)
@@ -98,8 +100,8 @@ def _tool(reference: str) -> Tool:
     """Return a tool: one that the module made itself, or a function made into one."""
     found: Any = resolve(reference)
     if not inspect.isroutine(found):
-        if isinstance(found, Tool):  # a union of all kinds of tools
-            return found
+        if isinstance(found, _TOOL_TYPES):
+            return cast("Tool", found)
         msg = f"{reference} is {_kind(found)}; name a function, or a tool made by function_tool"
         raise ReferenceProblem(msg)
     try:
