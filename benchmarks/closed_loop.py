@@ -19,6 +19,7 @@ from pathlib import Path
 import anyio
 import attrs
 
+from dragoman import Address, Outbound, Receipt
 from dragoman.application import Application
 from dragoman.echo import EchoConfig
 from dragoman.manifest.model import Access, ComponentTable, Manifest, Profile
@@ -56,7 +57,7 @@ class CountingPlatform(StubPlatform):
     _counts: dict[str, int] = attrs.field(factory=dict)
     _events: dict[str, anyio.Event] = attrs.field(factory=dict)
 
-    async def send(self, address, message):  # type: ignore[no-untyped-def]
+    async def send(self, address: Address, message: Outbound) -> Receipt:
         """Count an answer."""
         receipt = await super().send(address, message)
         self.messages.clear()

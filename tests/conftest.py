@@ -1,6 +1,7 @@
 """What every test shares: the backend of the gateway, and the list of vendor noise."""
 
 import pytest
+
 from vendor_noise import VENDOR_NOISE
 
 

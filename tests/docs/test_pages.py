@@ -8,12 +8,12 @@ from pathlib import Path
 
 import anyio
 import pytest
-from peers.process import free_port
 
 from dragoman.application import Application
 from dragoman.cli.main import COMMANDS, main
 from dragoman.manifest.load import read
 from dragoman.plugins.catalogue import Catalogue
+from peers.process import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -76,7 +76,9 @@ def test_commands_are_the_same_in_help_and_docs(capsys):
         main(["--help"])
     shown = capsys.readouterr().out
     assert re.findall(r"^    ([a-z]+)  ", shown, re.MULTILINE) == list(COMMANDS)
-    row = re.search(r"^\| E5 \| The commands (.*?)\.", (DOCS / "guarantees.md").read_text(), re.M)
+    row = re.search(
+        r"^\| E5 \| The commands (.*?)\.", (DOCS / "guarantees.md").read_text(), re.MULTILINE
+    )
     assert set(re.findall(r"[a-z]+", row[1])) - {"and"} == set(COMMANDS)
     for name in COMMANDS:
         with pytest.raises(SystemExit) as end:
@@ -93,7 +95,9 @@ async def test_the_example_plugin_works(tmp_path):
     (tmp_path / "dragoman_lines.py").write_text(source)
     (tmp_path / "dragoman.toml").write_text(manifest.replace("7007", str(port)))
     namespace = runpy.run_path(str(tmp_path / "dragoman_lines.py"))
-    module = type("Plugin", (), {"dragoman_platforms": staticmethod(namespace["dragoman_platforms"])})
+    module = type(
+        "Plugin", (), {"dragoman_platforms": staticmethod(namespace["dragoman_platforms"])}
+    )
     catalogue = Catalogue(objects={"lines": module})
     app = Application(read(tmp_path / "dragoman.toml", catalogue).manifest, catalogue)
     with anyio.fail_after(20):

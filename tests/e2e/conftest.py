@@ -1,10 +1,12 @@
 """Whole gateways between peers that nobody here wrote."""
 
 import pytest
+
 from peers.aimock import AiMock
 from peers.botapi import BotApi
 from peers.deployment import AGENT, FIXTURES, MANIFEST
 from peers.gateway import Gateway
+
 
 @pytest.fixture
 def bot_api():

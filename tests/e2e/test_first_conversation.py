@@ -93,7 +93,9 @@ def test_two_chats_stay_apart_and_do_not_wait_for_each_other(bot_api, model, gat
     """A2, B3, invariants 11 and 16."""
     with gateway:
         bot_api.say(ANNA, "slow please", message_id=1)
-        bot_api.wait_for(lambda: any(c["params"]["chat_id"] == ANNA for c in bot_api.calls("sendChatAction")), 30)
+        bot_api.wait_for(
+            lambda: any(c["params"]["chat_id"] == ANNA for c in bot_api.calls("sendChatAction")), 30
+        )
         bot_api.say(BEN, "quick", message_id=1)
         bot_api.wait_for(shows(bot_api, BEN, "Quickly."), 30)
         assert not any("Slowly." in text for text in bot_api.messages(ANNA).values())

@@ -1,7 +1,8 @@
 """A third party's runtime: counts letters in its records and keeps them in the memory."""
 
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from typing import Any, AsyncIterator, Iterable
+from typing import Any
 
 import attrs
 

@@ -1,9 +1,10 @@
 """A third party's platform: letters come from one directory and answers go to another."""
 
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, AsyncIterator, Iterable
+from typing import Any
 
 import attrs
 

@@ -1,9 +1,10 @@
 """A third party's memory store and stream sink, in one distribution."""
 
 import json
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, AsyncIterator, Iterable, Sequence
+from typing import Any
 
 import attrs
 

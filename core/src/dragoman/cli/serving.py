@@ -58,9 +58,8 @@ async def _serve(app: Application, companion: Companion | None) -> None:
 
 async def _watch_signals(app: Application) -> None:
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async for number in signals:
-            app.stop()
-            break
+        await anext(signals)
+        app.stop()
         async for number in signals:
             # Asked twice: whatever is durable by now is what the next start goes on from.
             os._exit(128 + number)

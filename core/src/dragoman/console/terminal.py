@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import anyio
 import anyio.from_thread
@@ -37,10 +36,11 @@ class StdTerminal:
 
     _prompt: str
     _history: Path | None
-    _interactive: bool = attrs.field(init=False, factory=lambda: sys.stdin.isatty())
+    _interactive: bool = attrs.field(init=False, default=False)
     _saved: Any = attrs.field(init=False, default=None)
 
-    def __enter__(self) -> StdTerminal:
+    def __enter__(self) -> Self:
+        self._interactive = sys.stdin.isatty()
         if self._interactive:
             self._saved = _terminal_mode()
             self._load_history()

@@ -128,9 +128,11 @@ async def open_runtime(config: OpenAIConfig, host: Host) -> AsyncIterator[Runtim
     made = await to_thread.run_sync(agents.load, config, host.name)
     client = await to_thread.run_sync(make_client, config, host.network)
     runtime = OpenAIRuntime(config, host, made, client)
-    host.task_group.start_soon(runtime.warm_up)
     try:
-        yield runtime
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(runtime.warm_up)
+            yield runtime
+            tasks.cancel_scope.cancel()
     finally:
         with anyio.CancelScope(shield=True), host.clock.move_on_after(_CLOSING):
             await client.close()
