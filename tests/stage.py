@@ -94,8 +94,6 @@ class Stage:
 
     async def quiet(self) -> None:
         """Let all tasks run until they wait for the clock: the store's threads included."""
-        if self.app._store is None:
-            return await settle()
         before, calm = -1, 0
         while calm < 3:
             await settle()
@@ -106,7 +104,6 @@ class Stage:
             busy = self.app.store._writer._waiting or self.app.store._writer._lock.locked()
             calm = 0 if busy or now != before else calm + 1
             before = now
-        return None
 
 
 async def eventually(ask: Callable[[], Any], wanted: Any, limit: float = 10) -> None:
@@ -147,10 +144,10 @@ async def gateway(
         for number, value in enumerate(secrets):
             app.redactor.learn(Secret(f"secret {number}", value))
         stage = Stage(app, plugin)
-        if isinstance(clock, VirtualClock):
-            clock.quiesce = stage.quiet
         async with anyio.create_task_group() as tasks:
             await tasks.start(lambda *, task_status: app.run(task_status=task_status))
+            if isinstance(clock, VirtualClock):
+                clock.quiesce = stage.quiet
             try:
                 yield stage
             finally:

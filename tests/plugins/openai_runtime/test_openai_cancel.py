@@ -4,7 +4,8 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from dragoman import Failed, Finished, TextDelta, ToolStarted
+from dragoman import Failed, FailureKind, Finished, TextDelta, ToolStarted
+from dragoman_openai import stream
 
 pytestmark = pytest.mark.anyio
 
@@ -63,6 +64,16 @@ async def test_leaving_in_a_tool_ends_the_tool_and_tells_the_model(desk, scenari
         assert said == "One moment.\n[interrupted while running slow]"
         *_, end = await desk.say(runtime, "and again")
     assert end == Finished()
+
+
+async def test_a_run_that_is_given_up_in_the_middle_is_ended(desk, scenario, monkeypatch, caplog):
+    """Invariants 9 and 10: the SDK would go on by itself, tools included."""
+    monkeypatch.setattr(stream, "MAX_CHARACTERS", 5)
+    async with desk.open() as runtime:
+        *_, end = await desk.say(runtime, "run slow")
+    assert end.kind is FailureKind.TOO_LONG
+    assert "did not end" not in caplog.text
+    assert scenario.STARTED == scenario.ENDED
 
 
 async def test_a_cancelled_scope_ends_the_run_as_well(desk, scenario):

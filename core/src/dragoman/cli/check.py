@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dragoman.manifest.load import Inspection
     from dragoman.manifest.problems import Finding
+    from dragoman.plugins.catalogue import Catalogue
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -24,6 +25,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="text",
         help="text for people, json for programs",
     )
+    parser.add_argument(
+        "--open",
+        action="store_true",
+        help="also open every component: imports its SDK and your agents, connects to nothing",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -31,12 +37,32 @@ def run(args: argparse.Namespace) -> int:
     from dragoman.manifest.load import inspect
     from dragoman.plugins.catalogue import Catalogue
 
-    found = inspect(args.manifest, Catalogue.installed())
+    catalogue = Catalogue.installed()
+    found = inspect(args.manifest, catalogue)
+    if args.open and found.manifest is not None:
+        found = _opened(found, args.manifest, catalogue)
     if args.format == "json":
         print(_as_json(found))
     else:
         _print(found, args.manifest)
     return 2 if found.manifest is None else 0
+
+
+def _opened(found: Inspection, path: Path, catalogue: Catalogue) -> Inspection:
+    """Add what opening the components finds."""
+    import attrs
+
+    from dragoman.cli.opening import problems_of_opening
+    from dragoman.cli.serving import make_importable
+    from dragoman.manifest.problems import Finding
+
+    assert found.manifest is not None
+    make_importable(path)
+    lines = problems_of_opening(found.manifest, catalogue, found.secrets)
+    if not lines:
+        return found
+    problems = tuple(Finding(path.name, None, "", line) for line in lines)
+    return attrs.evolve(found, manifest=None, problems=problems)
 
 
 def _print(found: Inspection, path: Path) -> None:

@@ -7,14 +7,15 @@ fails the suite, so that no operation exists without these tests.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import anyio
 import attrs
 import pytest
 
 from dragoman.errors import StaleLease
-from dragoman.states import EventState, TurnState
+from dragoman.keys import new_id
+from dragoman.states import DeliveryState, EventState, TurnState
 from dragoman.store import operations as ops
 from dragoman.store.writer import EXECUTORS
 from dragoman.testing.store_machine import run_machine
@@ -32,6 +33,9 @@ _each_fenced = pytest.mark.parametrize("kind", _FENCED, ids=lambda kind: kind.__
 @pytest.mark.anyio
 class StoreSuite:
     """Subclass it and supply ``open_store``."""
+
+    histories: ClassVar[int] = 2000
+    """How many histories a proof compares with the model."""
 
     @pytest.fixture
     def anyio_backend(self) -> str:
@@ -165,6 +169,106 @@ class StoreSuite:
             assert len(order) == 4
             assert (await store.read.states())["inbound_events"] == {"answered": 4}
 
+    async def test_an_event_does_not_overtake_one_admitted_with_it(
+        self, open_store: OpenStore
+    ) -> None:
+        """Invariant 14: also where the earlier one brings no wish to begin a turn."""
+        async with open_store() as store:
+            scene = Scene(store)
+            first, second = [await scene.received() for _ in range(2)]
+            answers = await together(store, scene.accept(second), scene.accept(first, adopt=False))
+            assert [answer.turn for answer in answers] == [None, None]
+            adopt = ops.Adopt(session_id=answers[0].session_id, adoption=scene.adoption())
+            grant = await store.apply(adopt)
+            assert grant is not None
+            assert [event.id for event in grant.inputs] == [first]
+
+    async def test_an_admission_at_the_limit_is_answered_the_same_again(
+        self, open_store: OpenStore
+    ) -> None:
+        """What was queued stays queued, what was refused stays refused, as room comes and goes."""
+        async with open_store() as store:
+            scene = Scene(store)
+            grant = await scene.running()
+            queued, full = [scene.accept(await scene.received(), queue_limit=1) for _ in range(2)]
+            first = await together(store, queued, full)
+            assert [answer.full for answer in first] == [False, True]
+            assert await together(store, full, queued) == first[::-1]
+            await store.apply(scene.finish(grant))
+            assert [answer.full for answer in await together(store, queued, full)] == [False, True]
+
+    async def test_a_stale_lease_does_not_hide_behind_the_one_that_holds(
+        self, open_store: OpenStore
+    ) -> None:
+        """Invariant 2: in one group, one turn's writes with two fences."""
+        async with open_store() as store:
+            grant = await Scene(store).running()
+            lost = attrs.evolve(grant.lease, fence=grant.lease.fence + 1)
+            good, bad = [
+                ops.OpenPart(lease=lease, delivery_id=new_id("msg"), number=1, now=NOW)
+                for lease in (grant.lease, lost)
+            ]
+            answers = await together(store, good, bad)
+            assert answers[0] is None
+            assert isinstance(answers[1], StaleLease)
+
+    async def test_what_is_owed_keeps_its_order_when_the_clock_goes_back(
+        self, open_store: OpenStore
+    ) -> None:
+        """Invariant 14: a lane's order is that in which its parts became owed, retries included."""
+        async with open_store() as store:
+            scene = Scene(store)
+            grant = await scene.running()
+            notices = [attrs.evolve(scene.notice(), ready_at=NOW - n) for n in range(3)]
+            for notice in notices:
+                await store.apply(ops.Post(delivery=notice))
+            finish = attrs.evolve(scene.finish(grant), now=NOW - 3600)
+            await store.apply(finish)
+            expected = [notice.id for notice in notices]
+            expected += [part.delivery_id for part in finish.parts]
+            await store.apply(ops.BeginSend(delivery_id=expected[0], attempt=1))
+            back = ops.EndSend(delivery_id=expected[0], state=DeliveryState.PENDING, now=NOW)
+            await store.apply(back)
+            assert [part.id for part in await store.read.owed(None, 10)] == expected
+
+    async def test_a_turn_leaves_no_part_undecided(self, open_store: OpenStore) -> None:
+        """Invariant 3: rows that the end does not name end as abandoned, however many it names."""
+        async with open_store() as store:
+            scene = Scene(store)
+            for named in range(3):
+                grant = await scene.running()
+                part = ops.OpenPart(lease=grant.lease, delivery_id=new_id("msg"), number=1, now=NOW)
+                await store.apply(part)
+                finish = scene.finish(grant, next_turn=False)
+                await store.apply(attrs.evolve(finish, parts=finish.parts[:named]))
+            states = (await store.read.states())["deliveries"]
+            assert states == {"abandoned": 4, "pending": 3}
+
+    async def test_a_part_that_streams_is_its_turns_alone(self, open_store: OpenStore) -> None:
+        """Invariant 2: neither the outbox nor another turn writes to it."""
+        async with open_store() as store:
+            scene = Scene(store)
+            grant, other = await scene.running(), await scene.running(channel="2")
+            before = await contents(store)
+            part = grant.delivery_id
+            assert await store.apply(ops.BeginSend(delivery_id=part, attempt=1)) is False
+            ended = ops.EndSend(delivery_id=part, state=DeliveryState.DELIVERED, now=NOW)
+            await store.apply(ended)
+            await store.apply(
+                ops.Shown(lease=other.lease, delivery_id=part, native_id="9", text="not mine")
+            )
+            assert await contents(store) == before
+
+    async def test_a_part_is_not_sent_before_the_ledger_says_so(
+        self, open_store: OpenStore
+    ) -> None:
+        """Invariant 4: what is only owed cannot have been delivered."""
+        async with open_store() as store:
+            part = await Scene(store).owed()
+            for state in (DeliveryState.DELIVERED, DeliveryState.FAILED, DeliveryState.UNCERTAIN):
+                await store.apply(ops.EndSend(delivery_id=part, state=state, now=NOW))
+            assert (await store.read.states())["deliveries"] == {"pending": 1}
+
     def test_any_history_agrees_with_the_model(self, open_store: OpenStore) -> None:
         """Invariants 2, 3, 14: answers, rows and states are those of the contract's model."""
         run_machine(open_store, examples=60, steps=40)
@@ -173,4 +277,4 @@ class StoreSuite:
     @pytest.mark.timeout(1200)
     def test_many_histories_agree_with_the_model(self, open_store: OpenStore) -> None:
         """Invariants 2, 3, 14: the same, over as many histories as a proof wants."""
-        run_machine(open_store, examples=2000, steps=50)
+        run_machine(open_store, examples=self.histories, steps=50)

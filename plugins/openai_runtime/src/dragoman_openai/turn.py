@@ -195,9 +195,11 @@ class TurnRun:
     async def _store_what_was_shown(self, end: RunEnd) -> None:
         """Leave in the history what people saw and the SDK has not stored, and mark it."""
         await self.writes.settled()
-        if isinstance(end, Finished) or self.graph.guarded or self.writes.stale:
+        if isinstance(end, Finished):
             return
         shown = self._translator.texts(skip=self.session.stored_messages)
+        if self.graph.guarded:  # held back from people, and so from the history
+            shown = []
         cut = [
             tool
             for identity, tool in self._translator.calls().items()

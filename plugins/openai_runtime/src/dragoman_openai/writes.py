@@ -13,7 +13,7 @@ import anyio
 import attrs
 from anyio.abc import TaskGroup
 
-from dragoman import Clock, StaleLease, StoreUnavailable
+from dragoman import Clock, StoreUnavailable
 
 DEADLINE: Final = 10.0
 """Seconds after which a write that still waits counts as lost."""
@@ -36,8 +36,6 @@ class Writes:
     _clock: Clock
     _lock: anyio.Lock = attrs.field(factory=anyio.Lock)
     _open: set[_Write] = attrs.field(factory=set)
-    stale: bool = False
-    """Whether a write was refused because the turn no longer holds its session."""
 
     async def __call__(self, operation: Operation) -> None:
         """Carry out ``operation``; return when it is done, and raise what it raised."""
@@ -60,7 +58,6 @@ class Writes:
                     await self._bounded(write.operation)
             except Exception as error:  # noqa: BLE001 - handed to the one who waits
                 write.error = error
-                self.stale = self.stale or isinstance(error, StaleLease)
             finally:
                 self._open.discard(write)
                 write.done.set()
