@@ -22,7 +22,7 @@ class Component(Generic[ConfigT, ProductT_co]):
     ``config`` is an attrs class: the component's table in the manifest is checked against it, and
     each field's ``metadata={"help": …}`` documents it. ``open(config, host)`` makes the object for
     the application's life: it imports vendor code (in a worker thread), checks its configuration,
-    touches no network and ends within five seconds. ``backends`` are the event loops it runs on.
+    touches no network and needs five seconds at most. ``backends`` are the event loops it runs on.
     """
 
     name: str

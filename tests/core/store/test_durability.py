@@ -257,5 +257,6 @@ async def test_fc_sto_01_locks_of_another_process_lose_nothing(tmp_path, caplog)
         tasks.cancel_scope.cancel()
     assert len({*first, *(answer.event_id for answer in second)}) == 200
     assert waited > 0.5, "the lock was not felt"
-    assert max(lags) < 0.1
+    # A loop that waited for the lock would have stood still as long as the writer did.
+    assert max(lags) < waited / 2
     assert "locked" not in caplog.text
