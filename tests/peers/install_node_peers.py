@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -45,8 +44,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    try:
-        code = main()
-    except subprocess.CalledProcessError as failure:
-        code = failure.returncode
-    sys.exit(code)
+    sys.exit(main())
