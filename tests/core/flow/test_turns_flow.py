@@ -479,7 +479,8 @@ def _registries(stage):
     from dragoman.outbox.outbox import Outbox
 
     store = stage.app.store
-    mine = [o for o in gc.get_objects() if getattr(o, "_store", None) is store]
+    ours = (Outbox, Turns, Intake)
+    mine = [o for o in gc.get_objects() if type(o) in ours and o._store is store]
     (outbox,) = [o for o in mine if isinstance(o, Outbox)]
     (turns,) = [o for o in mine if isinstance(o, Turns)]
     intakes = [o for o in mine if isinstance(o, Intake)]

@@ -9,6 +9,7 @@ the turn does not hold its session any more.
 from __future__ import annotations
 
 from collections.abc import Hashable
+from operator import attrgetter
 from typing import ClassVar, Generic, TypeVar
 
 import attrs
@@ -24,12 +25,14 @@ ResultT_co = TypeVar("ResultT_co", covariant=True)
 class Operation(Generic[ResultT_co]):
     """The base of all operations. Two with one ``key`` never run as one statement."""
 
+    about: ClassVar[tuple[str, ...]]
+    """The attributes that name what the operation is about."""
     fenced: ClassVar[bool] = False
 
     @property
     def key(self) -> Hashable:
         """What the operation is about."""
-        raise NotImplementedError
+        return tuple(attrgetter(name)(self) for name in self.about)
 
 
 @attrs.frozen
@@ -106,13 +109,10 @@ class Received:
 class Receive(Operation[Received]):
     """Keep an event. Identity: platform instance and native id."""
 
+    about: ClassVar[tuple[str, ...]] = ("inbound.address.platform", "inbound.native_id")
+
     inbound: Inbound
     now: float
-
-    @property
-    def key(self) -> Hashable:
-        """The event as the platform names it."""
-        return (self.inbound.address.platform, self.inbound.native_id)
 
 
 @attrs.frozen(kw_only=True)
@@ -123,6 +123,8 @@ class Settle(Operation[bool]):
     same transaction.
     """
 
+    about: ClassVar[tuple[str, ...]] = ("event_id",)
+
     event_id: int
     state: EventState = attrs.field(
         validator=attrs.validators.in_(
@@ -132,11 +134,6 @@ class Settle(Operation[bool]):
     reason: str
     rule: str = ""
     notice: Delivery | None = None
-
-    @property
-    def key(self) -> Hashable:
-        """The event."""
-        return self.event_id
 
 
 # -- turns ---------------------------------------------------------------------------------------
@@ -158,7 +155,11 @@ class Accept(Operation[Accepted]):
     Writes the admission decision, the conversation and session where they are new, and with
     ``adoption`` the lease, the turn, the runtime's item and the first delivery row: all in one
     transaction. Beyond ``queue_limit`` waiting events the event is refused with ``full_notice``.
+    An event that was decided on before keeps that decision, and the answer says what it was;
+    one that ended without admission has no session.
     """
+
+    about: ClassVar[tuple[str, ...]] = ("event_id",)
 
     event_id: int
     conversation: ConversationKey
@@ -170,27 +171,19 @@ class Accept(Operation[Accepted]):
     text: str | None = attrs.field(default=None, repr=False)
     """The text to use instead of the event's own, where a plugin changed it."""
     adoption: Adoption | None = None
-    queue_limit: int = 50
+    queue_limit: int = attrs.field(default=50, validator=attrs.validators.ge(1))
     full_notice: Delivery | None = None
     now: float
-
-    @property
-    def key(self) -> Hashable:
-        """The event."""
-        return self.event_id
 
 
 @attrs.frozen(kw_only=True)
 class Adopt(Operation["TurnGrant | None"]):
     """Begin a turn with the oldest waiting event of a session, if it is free."""
 
+    about: ClassVar[tuple[str, ...]] = ("session_id",)
+
     session_id: str
     adoption: Adoption
-
-    @property
-    def key(self) -> Hashable:
-        """The session."""
-        return self.session_id
 
 
 @attrs.frozen(kw_only=True)
@@ -218,6 +211,7 @@ class Finish(Operation[Ended]):
     the turn that ``parts`` does not name end as abandoned.
     """
 
+    about: ClassVar[tuple[str, ...]] = ("lease.turn_id",)
     fenced: ClassVar[bool] = True
 
     lease: TurnLease
@@ -235,23 +229,15 @@ class Finish(Operation[Ended]):
             msg = f"a turn cannot end as {value.value}"
             raise ValueError(msg)
 
-    @property
-    def key(self) -> Hashable:
-        """The turn."""
-        return self.lease.turn_id
-
 
 @attrs.frozen(kw_only=True)
 class Renew(Operation[int]):
     """Prolong all leases of an owner; answers how many turns it runs."""
 
+    about: ClassVar[tuple[str, ...]] = ("owner",)
+
     owner: str
     lease_until: float
-
-    @property
-    def key(self) -> Hashable:
-        """The owner."""
-        return self.owner
 
 
 @attrs.frozen(kw_only=True)
@@ -275,6 +261,8 @@ class Recover(Operation[Recovered]):
     ``oldest`` are abandoned.
     """
 
+    about: ClassVar[tuple[str, ...]] = ()
+
     owner: str
     everyone: bool
     boot: float
@@ -282,11 +270,6 @@ class Recover(Operation[Recovered]):
     oldest: float
     mark: str
     notice: str
-
-    @property
-    def key(self) -> Hashable:
-        """There is one recovery at a time."""
-        return "recover"
 
 
 # -- deliveries ----------------------------------------------------------------------------------
@@ -296,6 +279,7 @@ class Recover(Operation[Recovered]):
 class OpenPart(Operation[None]):
     """Write the row of a further streamed part, before its first send."""
 
+    about: ClassVar[tuple[str, ...]] = ("delivery_id",)
     fenced: ClassVar[bool] = True
 
     lease: TurnLease
@@ -303,16 +287,12 @@ class OpenPart(Operation[None]):
     number: int
     now: float
 
-    @property
-    def key(self) -> Hashable:
-        """The part."""
-        return self.delivery_id
-
 
 @attrs.frozen(kw_only=True)
 class Shown(Operation[None]):
     """Note what a streamed part shows by now, and by which id the platform knows it."""
 
+    about: ClassVar[tuple[str, ...]] = ("delivery_id",)
     fenced: ClassVar[bool] = True
 
     lease: TurnLease
@@ -320,40 +300,35 @@ class Shown(Operation[None]):
     native_id: str
     text: str = attrs.field(repr=False)
 
-    @property
-    def key(self) -> Hashable:
-        """The part."""
-        return self.delivery_id
-
 
 @attrs.frozen(kw_only=True)
 class Post(Operation[None]):
     """Owe a message that belongs to no turn."""
 
-    delivery: Delivery
+    about: ClassVar[tuple[str, ...]] = ("delivery.id",)
 
-    @property
-    def key(self) -> Hashable:
-        """The message."""
-        return self.delivery.id
+    delivery: Delivery
 
 
 @attrs.frozen(kw_only=True)
 class BeginSend(Operation[bool]):
     """Say that a part is about to be sent for the n-th time; answers whether it is still owed."""
 
+    about: ClassVar[tuple[str, ...]] = ("delivery_id",)
+
     delivery_id: str
     attempt: int
-
-    @property
-    def key(self) -> Hashable:
-        """The part."""
-        return self.delivery_id
 
 
 @attrs.frozen(kw_only=True)
 class EndSend(Operation[None]):
-    """Say what came of a send. ``PENDING`` owes it again, ``UNCERTAIN`` leaves it to the policy."""
+    """Say what came of a send. ``PENDING`` owes it again, ``UNCERTAIN`` leaves it to the policy.
+
+    Only changes that `dragoman.states` knows are made: what has ended stays as it is, and what was
+    not being sent has not been shown. A part that takes part in a running turn is that turn's.
+    """
+
+    about: ClassVar[tuple[str, ...]] = ("delivery_id",)
 
     delivery_id: str
     state: DeliveryState
@@ -361,11 +336,6 @@ class EndSend(Operation[None]):
     shown: str | None = attrs.field(default=None, repr=False)
     error: str = ""
     now: float
-
-    @property
-    def key(self) -> Hashable:
-        """The part."""
-        return self.delivery_id
 
 
 # -- records -------------------------------------------------------------------------------------
@@ -378,6 +348,7 @@ class AppendRecords(Operation[None]):
     With ``new_generation`` they begin a new one: older items are kept and no longer read.
     """
 
+    about: ClassVar[tuple[str, ...]] = ("lease.session_id", "namespace")
     fenced: ClassVar[bool] = True
 
     lease: TurnLease
@@ -386,34 +357,23 @@ class AppendRecords(Operation[None]):
     items: tuple[str, ...] = attrs.field(repr=False)
     new_generation: bool = False
 
-    @property
-    def key(self) -> Hashable:
-        """The list of items."""
-        return (self.lease.session_id, self.namespace)
-
 
 @attrs.frozen(kw_only=True)
 class PutValue(Operation[None]):
     """Write a component's named value."""
 
+    about: ClassVar[tuple[str, ...]] = ("component", "name")
+
     component: str
     name: str
     value: str = attrs.field(repr=False)
-
-    @property
-    def key(self) -> Hashable:
-        """The value's name."""
-        return (self.component, self.name)
 
 
 @attrs.frozen(kw_only=True)
 class DeleteValue(Operation[bool]):
     """Delete a component's named value; answers whether it was there."""
 
+    about: ClassVar[tuple[str, ...]] = ("component", "name")
+
     component: str
     name: str
-
-    @property
-    def key(self) -> Hashable:
-        """The value's name."""
-        return (self.component, self.name)

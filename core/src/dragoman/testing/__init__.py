@@ -3,6 +3,19 @@
 `dragoman.testing.store` and other suites need pytest: install ``dragoman[testing]``.
 """
 
+import sys
+
+if "pytest" in sys.modules:
+    # Before the suites are imported: a failing assert in them then shows its values.
+    sys.modules["pytest"].register_assert_rewrite(
+        "dragoman.testing.store",
+        "dragoman.testing.store_machine",
+        "dragoman.testing.store_model",
+        "dragoman.testing.store_model_rows",
+        "dragoman.testing.store_queries",
+        "dragoman.testing.store_rows",
+    )
+
 from dragoman.testing.clock import VirtualClock as VirtualClock
 from dragoman.testing.clock import settle as settle
 from dragoman.testing.platform import StubPlatform as StubPlatform

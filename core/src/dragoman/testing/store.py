@@ -269,6 +269,18 @@ class StoreSuite:
                 await store.apply(ops.EndSend(delivery_id=part, state=state, now=NOW))
             assert (await store.read.states())["deliveries"] == {"pending": 1}
 
+    async def test_a_part_in_doubt_can_be_sent_again(self, open_store: OpenStore) -> None:
+        """Invariant 5: the policy decides, and the ledger knows each attempt."""
+        async with open_store() as store:
+            part = await Scene(store).owed()
+            for attempt in (1, 2):
+                begin = ops.BeginSend(delivery_id=part, attempt=attempt)
+                assert await store.apply(begin) is True
+                doubt = ops.EndSend(delivery_id=part, state=DeliveryState.UNCERTAIN, now=NOW)
+                await store.apply(doubt)
+            (owed,) = await store.read.owed(None, 10)
+            assert (owed.state, owed.attempts) == (DeliveryState.UNCERTAIN, 2)
+
     def test_any_history_agrees_with_the_model(self, open_store: OpenStore) -> None:
         """Invariants 2, 3, 14: answers, rows and states are those of the contract's model."""
         run_machine(open_store, examples=60, steps=40)

@@ -31,6 +31,7 @@ _SETTLED: Final = st.sampled_from(
 )
 _SENT: Final = st.sampled_from(
     [state for state in DeliveryState if state is not DeliveryState.SENDING]
+    + [DeliveryState.PENDING, DeliveryState.UNCERTAIN] * 2
 )
 _OWED: Final = [DeliveryState.PENDING, DeliveryState.SENDING]
 _NAMES: Final = st.sampled_from(["a", "ab", "b", "é"])
