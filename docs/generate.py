@@ -31,6 +31,9 @@ hooks* are methods of the objects that components opened, marked the same way. E
 shape: *collect* (all are called at start-up), *ask* (all are asked, each may refuse), *first* \
 (until one answers), *pipe* (the value goes through all), *notify* (all are told, isolated). An \
 implementation may name fewer arguments than the hook has.
+
+Today the commands of `dragoman_cli` are collected and checked, but the `dragoman` program does not \
+offer them yet.
 """
 
 MANIFEST_INTRO = """# The manifest
@@ -57,14 +60,14 @@ one that names the user wins over one that does not, and so on. What no route ta
 profile `default`, or to the only profile there is.
 """
 
-TABLES: tuple[tuple[str, type, str], ...] = (
-    ("Top level", Manifest, ""),
-    ("`[profiles.<id>]`", Profile, ""),
-    ("`scope` of a profile", ScopeRule, ""),
-    ("`[[routes]]`", Route, ""),
-    ("`[access]`", Access, ""),
-    ("`[limits]`", Limits, ""),
-    ("`[network]`", Network, ""),
+TABLES: tuple[tuple[str, type], ...] = (
+    ("Top level", Manifest),
+    ("`[profiles.<id>]`", Profile),
+    ("`scope` of a profile", ScopeRule),
+    ("`[[routes]]`", Route),
+    ("`[access]`", Access),
+    ("`[limits]`", Limits),
+    ("`[network]`", Network),
 )
 
 COMPONENTS = (
@@ -99,7 +102,7 @@ def _hooks_of(specs: type) -> Iterator[str]:
 def manifest() -> str:
     """Return the page of all tables and keys."""
     lines = [MANIFEST_INTRO]
-    for title, cls, _ in TABLES:
+    for title, cls in TABLES:
         lines += [f"## {title}\n", *_keys(cls)]
     catalogue = Catalogue.installed()
     for kind, reference in COMPONENTS:
@@ -142,14 +145,14 @@ def _default(field: attrs.Attribute[Any]) -> str:
     if default is attrs.NOTHING:
         return "required"
     if isinstance(default, attrs.Factory):  # type: ignore[arg-type]
-        return "see below"
+        return "see the next table"
     if isinstance(default, Enum):
         default = default.value
     if default is None or default == ():
         return "none"
     if isinstance(default, bool):
         return str(default).lower()
-    return f"`{default}`"
+    return f'`"{default}"`' if isinstance(default, str | Path) else f"`{default}`"
 
 
 PAGES = {"hooks.md": hooks, "manifest.md": manifest}

@@ -1,0 +1,59 @@
+"""What plugins may rely on: the public names, and that they are typed for their authors."""
+
+import subprocess
+import sys
+
+import pytest
+
+import dragoman
+import dragoman.testing
+
+
+def public(module):
+    """The names that a module offers, without its submodules."""
+    return sorted(
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and type(value) is not type(dragoman)
+    )
+
+
+def test_the_public_names_are_these():
+    """E4: removing or renaming one breaks plugins; adding one is a decision."""
+    assert public(dragoman) == NAMES
+
+
+def test_the_names_for_tests_are_these():
+    """E4."""
+    assert public(dragoman.testing) == TESTING
+
+
+@pytest.mark.parametrize("name", ["plugin_author.py"])
+def test_a_plugin_author_can_type_strictly(root, tmp_path, name):
+    """E4: one use of each protocol and hook; what is wrong in it is an error of types."""
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--config-file=", root / "tests/typing" / name],
+        cwd=tmp_path,
+        env={"MYPYPATH": str(root / "core" / "src"), "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=55,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+NAMES = """
+AccountMismatch Address ApprovalRequested Cancelled Capabilities CliCommand Clock Component
+ComponentRecords Conflict ConversationKey ConversationView Deliver Dialect DragomanError Drop
+EncodedInput Expired Failed FailureKind Finished Forbidden Gone Handoff Host Inbound InputConsumed
+LengthUnit LongToolHint ManifestError Memory MemoryStore Moved NetworkPolicy NotSent Note Notice
+Observation Outbound Paused Place PlainDialect Platform PlatformError PlatformStatus PluginError
+RateLimited Receipt Records Refused RunEnd RunEvent Runtime RuntimeCapabilities RuntimeFailed
+SchemaTooNew Scope ScopeRule Secret Sender Sink StaleLease StoreError StoreHeld StoreUnavailable
+SystemClock TextBlock TextDelta Thinking ToolFinished ToolProgress ToolStarted Transport TurnEnded
+TurnHost TurnInfo TurnInput TurnRequest TurnSink TurnStarted Unauthorized Unknown Usage Verdict
+hookimpl
+""".split()
+
+TESTING = "ScriptedRuntime StubPlatform StubPlugin VirtualClock settle".split()
