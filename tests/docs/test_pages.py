@@ -33,3 +33,14 @@ def test_operations_lists_the_programs_exit_codes(root):
     assert set(re.findall(r"^  (\d+) ", EXIT_CODES, re.MULTILINE)) == set(
         re.findall(r"^\| (\d+) \|", text, re.MULTILINE)
     )
+
+
+def test_the_line_to_break_and_its_test_exist(root, blocks):
+    """The way to see a test fail can be followed as it is written."""
+    (line,) = blocks("CONTRIBUTING.md", "python")
+    (command,) = blocks("CONTRIBUTING.md", "console")
+    text = (root / "CONTRIBUTING.md").read_text()
+    (source,) = re.findall(r"`(core/src/[a-z_/]+\.py)`", text)
+    assert line.strip() in (root / source).read_text()
+    file, name = re.search(r"(tests/\S+\.py) -k (\w+)", command).groups()
+    assert f"def {name}" in (root / file).read_text()

@@ -1,5 +1,6 @@
 """What survives: killed processes, cut-short migrations, files that others lock."""
 
+import fcntl
 import logging
 import random
 import re
@@ -15,6 +16,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from dragoman.errors import StoreHeld
 from dragoman.store import operations as ops
 from dragoman.store import writer
 from dragoman.store.schema import STEPS, VERSION
@@ -156,8 +158,9 @@ async def test_a_reader_sees_only_what_is_committed(tmp_path, monkeypatch):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(scene.received)
             await written.wait()
-            assert len(await store.read.received("stub", 0, 10)) == 1
+            during = await store.read.received("stub", 0, 10)
             go_on.set()
+        assert len(during) == 1
         assert len(await store.read.received("stub", 0, 10)) == 2
 
 
@@ -206,8 +209,8 @@ async def test_fc_sto_04_a_migration_that_is_killed_begins_anew(tmp_path, killed
 # -- (e) two processes ---------------------------------------------------------------------------
 
 
-def test_of_two_processes_that_start_at_once_one_wins(tmp_path):
-    """FC-STO-04: the other says who holds the file, even right after a holder was killed."""
+def test_fc_sto_04_of_two_processes_that_start_at_once_one_wins(tmp_path):
+    """The other says who holds the file, even right after a holder was killed."""
     path = tmp_path / "a.db"
     for _ in range(3):
         with child(path, "hold") as one, child(path, "hold") as other:
@@ -220,6 +223,23 @@ def test_of_two_processes_that_start_at_once_one_wins(tmp_path):
             (winner,) = [pid for pid, words in said.items() if words == "open"]
             del said[winner]
             assert list(said.values()) == [f"held process {winner}"]
+
+
+def dead_process():
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait(30)
+    return process.pid
+
+
+async def test_fc_sto_04_a_name_left_by_a_dead_holder_is_not_told(tmp_path):
+    """The lock file may still name the process before."""
+    with (tmp_path / "a.db.lock").open("w") as lock:
+        lock.write(str(dead_process()))
+        lock.flush()
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(StoreHeld, match="another process"):
+            async with open_sqlite(tmp_path / "a.db"):
+                pass
 
 
 # -- (f) locks of others -------------------------------------------------------------------------
