@@ -10,7 +10,9 @@ from dragoman.capabilities import PlainDialect as PlainDialect
 from dragoman.capabilities import Transport as Transport
 from dragoman.clock import Clock as Clock
 from dragoman.clock import SystemClock as SystemClock
+from dragoman.components import ChatCommand as ChatCommand
 from dragoman.components import CliCommand as CliCommand
+from dragoman.components import CommandCall as CommandCall
 from dragoman.components import Component as Component
 from dragoman.errors import AccountMismatch as AccountMismatch
 from dragoman.errors import Conflict as Conflict

@@ -7,16 +7,16 @@ import os
 import secrets
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Final
 
 import anyio
 import attrs
 from anyio.abc import TaskGroup, TaskStatus
 
-from dragoman.assembly import Assembly, Opener
+from dragoman.assembly import Assembly, Opener, open_store
 from dragoman.clock import Clock, SystemClock
 from dragoman.flow.admission import Admission
+from dragoman.flow.commands import Commands
 from dragoman.flow.door import Door
 from dragoman.flow.intake import Intake
 from dragoman.flow.routing import Router
@@ -36,7 +36,7 @@ from dragoman.protocols import Platform, Runtime
 from dragoman.render.endings import INTERRUPTED_MARK, INTERRUPTED_NOTICE
 from dragoman.secret import Redactor
 from dragoman.store.operations import Recover, Recovered
-from dragoman.store.sqlite import SqliteStore, open_sqlite
+from dragoman.store.protocol import Store
 
 FLUSH_SECONDS: Final = 5.0
 """How long a stop waits for replies that are being sent."""
@@ -54,12 +54,12 @@ class Application:
     redactor: Redactor = attrs.field(factory=Redactor)
     clock: Clock = attrs.field(factory=SystemClock)
     _stop: anyio.Event = attrs.field(init=False, factory=anyio.Event)
-    _store: SqliteStore | None = attrs.field(init=False, default=None)
+    _store: Store | None = attrs.field(init=False, default=None)
     _opened: anyio.Event = attrs.field(init=False, factory=anyio.Event)
     _platforms: dict[str, Platform] = attrs.field(init=False, factory=dict)
 
     @property
-    def store(self) -> SqliteStore:
+    def store(self) -> Store:
         """The open store, while the application runs."""
         if self._store is None:
             msg = "the application is not running"
@@ -78,7 +78,7 @@ class Application:
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Run until `stop`. ``task_status`` is told when everything is open and recovered."""
         log = logger("gateway", self.redactor)
-        async with open_sqlite(self._path()) as store:
+        async with open_store(self.manifest, self.catalogue, self.clock, self.redactor) as store:
             self._store = store
             opener = Opener(self.manifest, self.catalogue, store, self.clock, self.redactor, log)
             try:
@@ -89,14 +89,9 @@ class Application:
             finally:
                 self._store = None
 
-    def _path(self) -> Path | None:
-        if self.manifest.store == ":memory:":
-            return None
-        return Path(self.manifest.store or self.manifest.data_dir / "dragoman.db")
-
     async def _serve(
         self,
-        store: SqliteStore,
+        store: Store,
         assembly: Assembly,
         log: logging.Logger,
         task_status: TaskStatus[None],
@@ -127,7 +122,7 @@ class Application:
             await self._wind_down(services, log)
             await hooks.stopping()
 
-    async def _recover(self, store: SqliteStore, owner: str) -> Recovered:
+    async def _recover(self, store: Store, owner: str) -> Recovered:
         now = self.clock.now().timestamp()
         return await store.apply(
             Recover(
@@ -144,7 +139,7 @@ class Application:
     @asynccontextmanager
     async def _services(
         self,
-        store: SqliteStore,
+        store: Store,
         assembly: Assembly,
         hooks: HookTable,
         owner: str,
@@ -204,7 +199,7 @@ class Application:
         *,
         turns: Turns,
         outbox: Outbox,
-        store: SqliteStore,
+        store: Store,
         router: Router,
         hooks: HookTable,
         runtimes: Mapping[str, Runtime],
@@ -218,12 +213,18 @@ class Application:
             admission=Admission(self.manifest.access, kinds, hooks),
             router=router,
             hooks=hooks,
+            commands=self._commands(log),
             kinds=kinds,
             runtimes=runtimes,
             limits=self.manifest.limits,
             turns=turns,
             outbox=outbox,
         )
+
+    def _commands(self, log: logging.Logger) -> Commands:
+        plugins = [table.plugin.partition(":")[0] for table in self.manifest.components]
+        timeout = self.manifest.limits.hook_timeout
+        return Commands(self.catalogue.chat_commands(plugins), self.clock, log, timeout)
 
     def _kinds(self) -> dict[str, str]:
         return {
@@ -287,7 +288,7 @@ class Application:
 class _Services:
     """What the connections work with."""
 
-    store: SqliteStore
+    store: Store
     outbox: Outbox
     sinks: SinkFan
     turns: Turns

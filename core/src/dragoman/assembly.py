@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from typing import Any, Final
 
 import anyio
@@ -22,7 +23,8 @@ from dragoman.manifest.model import ComponentTable, Manifest
 from dragoman.plugins.catalogue import Catalogue
 from dragoman.protocols import MemoryStore, NetworkPolicy, Platform, Runtime, Sink
 from dragoman.secret import Redactor
-from dragoman.store.sqlite import SqliteStore
+from dragoman.store.protocol import Store
+from dragoman.store.sqlite import open_sqlite
 
 OPEN_SECONDS: Final = 30.0
 """How long a component may take to open. It should need five seconds at most; but it imports vendor
@@ -46,7 +48,7 @@ class Assembly:
         return [
             (table.name, getattr(self, table.kind)[table.id])
             for table in manifest.components
-            if table.id in getattr(self, table.kind)
+            if table.kind in ORDER and table.id in getattr(self, table.kind)
         ]
 
 
@@ -56,7 +58,7 @@ class Opener:
 
     manifest: Manifest
     catalogue: Catalogue
-    store: SqliteStore
+    store: Store
     clock: Clock
     redactor: Redactor
     log: logging.Logger
@@ -107,20 +109,7 @@ class Opener:
         return component
 
     def _host(self, table: ComponentTable) -> ComponentHost:
-        network = self.manifest.network
-        return ComponentHost(
-            name=table.name,
-            id=table.id,
-            clock=self.clock,
-            log=logger(table.name, self.redactor),
-            network=NetworkPolicy(
-                proxy=network.proxy,
-                ca_file=network.ca_file,
-                connect_timeout=network.connect_timeout,
-            ),
-            store=self.store,
-            root=self.manifest.data_dir,
-        )
+        return host_of(table, self.manifest, self.clock, self.redactor, self.store)
 
     def _failed(self, table: ComponentTable, reason: str) -> PluginError:
         return PluginError(
@@ -128,3 +117,45 @@ class Opener:
             self.catalogue.distribution_of(table.plugin),
             self.redactor(f"{table.name} cannot be opened: {reason}"),
         )
+
+
+def host_of(
+    table: ComponentTable,
+    manifest: Manifest,
+    clock: Clock,
+    redactor: Redactor,
+    store: Store | None,
+) -> ComponentHost:
+    """Return the host of one component; that of the store itself has no store."""
+    network = manifest.network
+    return ComponentHost(
+        name=table.name,
+        id=table.id,
+        clock=clock,
+        log=logger(table.name, redactor),
+        network=NetworkPolicy(
+            proxy=network.proxy,
+            ca_file=network.ca_file,
+            connect_timeout=network.connect_timeout,
+        ),
+        store=store,
+        root=manifest.data_dir,
+    )
+
+
+@asynccontextmanager
+async def open_store(
+    manifest: Manifest, catalogue: Catalogue, clock: Clock, redactor: Redactor
+) -> AsyncIterator[Store]:
+    """Open the store that the manifest names, or SQLite's in its default place."""
+    table = next((table for table in manifest.components if table.kind == "stores"), None)
+    if table is not None:
+        component = catalogue.resolve(table.kind, table.plugin)
+        host = host_of(table, manifest, clock, redactor, None)
+        async with component.open(table.config, host) as store:
+            yield store
+        return
+    in_memory = manifest.store == ":memory:"
+    path = Path(manifest.store or manifest.data_dir / "dragoman.db")
+    async with open_sqlite(None if in_memory else path) as store:
+        yield store

@@ -1,14 +1,15 @@
-"""What a plugin registers: components of a deployment and commands of the command line."""
+"""What a plugin registers: components of a deployment, and commands."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Generic, TypeVar
 
 import attrs
 
+from dragoman.messages import Inbound
 from dragoman.protocols import Host
 
 ConfigT = TypeVar("ConfigT")
@@ -42,3 +43,27 @@ class CliCommand:
     help: str
     configure: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]
+
+
+@attrs.frozen(kw_only=True)
+class CommandCall:
+    """A command that somebody gave in a chat. The person is admitted, and so is the profile."""
+
+    name: str
+    arguments: str = attrs.field(repr=False)
+    event: Inbound
+    profile: str
+
+
+@attrs.frozen
+class ChatCommand:
+    """A command that people give in a chat, as ``/name arguments``.
+
+    ``run`` returns what is shown in answer; a blank text shows nothing. It has
+    ``[limits] hook_timeout`` seconds, waits for no turn and starts none. Its failure is told to the
+    person in one line, and logged.
+    """
+
+    name: str = attrs.field(validator=attrs.validators.matches_re(r"[a-z][a-z0-9_]{0,31}"))
+    help: str
+    run: Callable[[CommandCall], Awaitable[str]]

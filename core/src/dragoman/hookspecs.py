@@ -18,15 +18,18 @@ table once, after everything is open: registering later has no effect. Each call
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
 import pluggy
 
-from dragoman.components import CliCommand, Component
+from dragoman.components import ChatCommand, CliCommand, Component
 from dragoman.messages import Inbound
 from dragoman.protocols import MemoryStore, Platform, Runtime, Sink, TurnInfo
 from dragoman.runevents import RunEnd
+
+if TYPE_CHECKING:
+    from dragoman.store.protocol import Store
 
 hookspec = pluggy.HookspecMarker("dragoman")
 hookimpl = pluggy.HookimplMarker("dragoman")
@@ -118,8 +121,16 @@ class Registration:
         """Return the stream sinks of this plugin."""
 
     @hookspec
+    def dragoman_stores(self) -> Iterable[Component[Any, Store]]:  # type: ignore[empty-body]
+        """Return the stores of this plugin. A deployment has one; SQLite's is the default."""
+
+    @hookspec
     def dragoman_extensions(self) -> Iterable[Component[Any, object]]:  # type: ignore[empty-body]
         """Return components whose objects only carry behaviour hooks."""
+
+    @hookspec
+    def dragoman_commands(self) -> Iterable[ChatCommand]:  # type: ignore[empty-body]
+        """Return commands that people can give in a chat, where a manifest names the plugin."""
 
     @hookspec
     def dragoman_cli(self) -> Iterable[CliCommand]:  # type: ignore[empty-body]

@@ -13,7 +13,7 @@ from dragoman.clock import Clock
 from dragoman.errors import AccountMismatch
 from dragoman.protocols import NetworkPolicy
 from dragoman.store.operations import DeleteValue, PutValue
-from dragoman.store.sqlite import SqliteStore
+from dragoman.store.protocol import Store
 
 _ACCOUNT = "account"
 
@@ -22,7 +22,7 @@ _ACCOUNT = "account"
 class StoredValues:
     """A component's named values."""
 
-    _store: SqliteStore
+    _store: Store
     _component: str
 
     async def get(self, key: str) -> str | None:
@@ -51,7 +51,7 @@ class ComponentHost:
     clock: Clock
     log: logging.Logger
     network: NetworkPolicy
-    _store: SqliteStore
+    _store: Store | None
     _root: Path
     _task_group: TaskGroup | None = None
 
@@ -65,7 +65,7 @@ class ComponentHost:
     @property
     def records(self) -> StoredValues:
         """The component's values in the store."""
-        return StoredValues(self._store, self.name)
+        return StoredValues(self._open_store(), self.name)
 
     @property
     def task_group(self) -> TaskGroup:
@@ -82,9 +82,15 @@ class ComponentHost:
     async def bind_account(self, account: str) -> None:
         """Remember the account of the first connection; refuse another one."""
         # Under a name of core's own: a component cannot overwrite its binding by a plain put.
-        values = StoredValues(self._store, f"core:{self.name}")
+        values = StoredValues(self._open_store(), f"core:{self.name}")
         bound = await values.get(_ACCOUNT)
         if bound is None:
             await values.put(_ACCOUNT, account)
         elif bound != account:
             raise AccountMismatch(self.id, bound, account)
+
+    def _open_store(self) -> Store:
+        if self._store is None:
+            msg = f"{self.name} is the store: it cannot keep its own values in it"
+            raise RuntimeError(msg)
+        return self._store

@@ -123,7 +123,9 @@ def _of_manifest(
         known = ", ".join(sorted(manifest.profiles))
         raise ManifestError([f"{args.manifest}: there is no profile {name!r}; there is {known}"])
     console = catalogue.resolve("platforms", "console").config()
-    kept = tuple(table for table in manifest.components if table.kind != "platforms")
+    kept = tuple(
+        table for table in manifest.components if table.kind not in ("platforms", "stores")
+    )
     table = ComponentTable(kind="platforms", id="console", plugin="console", config=console)
     changed = attrs.evolve(
         manifest,

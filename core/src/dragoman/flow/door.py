@@ -10,7 +10,9 @@ import attrs
 
 from dragoman.causes import describe
 from dragoman.clock import Clock
+from dragoman.components import CommandCall
 from dragoman.flow.admission import Admission
+from dragoman.flow.commands import Commands
 from dragoman.flow.routing import Routed, Router
 from dragoman.flow.turns import Turns
 from dragoman.hookspecs import ConversationView, Drop
@@ -23,7 +25,7 @@ from dragoman.protocols import Runtime, TurnInput
 from dragoman.render.text import sanitise
 from dragoman.states import DeliveryState, EventState
 from dragoman.store.operations import Accept, Delivery, Settle, StoredEvent
-from dragoman.store.sqlite import SqliteStore
+from dragoman.store.protocol import Store
 
 EXPIRED_NOTICE: Final = (
     "This message reached me too late to be answered as if it were new. Please send it again."
@@ -40,12 +42,13 @@ FULL_NOTICE: Final = (
 class Door:
     """The only way from receipt to a turn."""
 
-    _store: SqliteStore
+    _store: Store
     _clock: Clock
     _log: logging.Logger
     _admission: Admission
     _router: Router
     _hooks: HookTable
+    _commands: Commands
     _kinds: Mapping[str, str]
     _runtimes: Mapping[str, Runtime]
     _limits: Limits
@@ -72,6 +75,9 @@ class Door:
             return await self._end(
                 stored, EventState.EXPIRED, "older than freshness", verdict.reason, EXPIRED_NOTICE
             )
+        call = self._commands.match(event, event.text, routed.name)
+        if call is not None:
+            return await self._command(stored, call, verdict.reason)
         text = await self._inbound(event, routed)
         if isinstance(text, Drop):
             return await self._refuse(stored, text.reason, verdict.reason)
@@ -123,6 +129,16 @@ class Door:
         if accepted.full:
             self._outbox.push([full])
         return None
+
+    async def _command(self, stored: StoredEvent, call: CommandCall, rule: str) -> None:
+        """Answer a command. It is recorded as handled with its answer: run once, told once.
+
+        A crash in between runs it again, as people would who got no answer.
+        """
+        answer = await self._commands.run(call)
+        reason = f"command /{call.name}"
+        shown = answer if answer.strip() else ""
+        await self._end(stored, EventState.HANDLED, reason, rule, shown)
 
     async def expire_waiting(self) -> None:
         """End what has waited for its turn too long, as after days without a gateway."""

@@ -20,7 +20,7 @@ from dragoman.errors import StoreUnavailable
 from dragoman.messages import Inbound
 from dragoman.render.text import sanitise
 from dragoman.store.operations import Receive, StoredEvent
-from dragoman.store.sqlite import SqliteStore
+from dragoman.store.protocol import Store
 
 BATCH: Final = 200
 IN_MEMORY: Final = 1000
@@ -61,7 +61,7 @@ class Intake:
     """
 
     _platform: str
-    _store: SqliteStore
+    _store: Store
     _clock: Clock
     _log: logging.Logger
     _lane_of: Callable[[Inbound], Hashable]

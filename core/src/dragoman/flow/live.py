@@ -29,7 +29,7 @@ from dragoman.render.split import split
 from dragoman.render.text import close_open_constructs
 from dragoman.states import DeliveryState
 from dragoman.store.operations import Delivery, OpenPart, Part, Shown, TurnGrant
-from dragoman.store.sqlite import SqliteStore
+from dragoman.store.protocol import Store
 
 PLACEHOLDER: Final = "…"
 """Sent first where a platform has no idempotent send: should that call be in doubt, at worst a
@@ -70,7 +70,7 @@ class Live:
 
     _grant: TurnGrant
     _answer: Answer
-    _store: SqliteStore
+    _store: Store
     _clock: Clock
     _outbox: Outbox
     _log: logging.Logger

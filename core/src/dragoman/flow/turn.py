@@ -35,7 +35,7 @@ from dragoman.runevents import (
 )
 from dragoman.states import TurnState
 from dragoman.store.operations import Finish, TurnGrant
-from dragoman.store.sqlite import SqliteStore
+from dragoman.store.protocol import Store
 
 RETRY: Final = 2.0
 LAST_WORD: Final = 5.0
@@ -65,7 +65,7 @@ class Turn:
 class TurnRunner:
     """Runs turns: one call of `run` each, any number at once."""
 
-    store: SqliteStore
+    store: Store
     clock: Clock
     log: logging.Logger
     outbox: Outbox

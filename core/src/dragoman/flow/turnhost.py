@@ -9,14 +9,14 @@ import attrs
 from dragoman.keys import new_id
 from dragoman.protocols import Memory, MemoryStore, Note, Records
 from dragoman.store.operations import AppendRecords, TurnLease
-from dragoman.store.sqlite import SqliteStore
+from dragoman.store.protocol import Store
 
 
 @attrs.frozen
 class FencedRecords:
     """A session's items of one namespace; each write carries the turn's fencing token."""
 
-    _store: SqliteStore
+    _store: Store
     _lease: TurnLease
     _namespace: str
 
@@ -69,7 +69,7 @@ class ScopedMemory:
 class FencedTurnHost:
     """The way back of one turn."""
 
-    _store: SqliteStore
+    _store: Store
     _lease: TurnLease
     memory: Memory | None
 

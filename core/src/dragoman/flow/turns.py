@@ -19,7 +19,7 @@ from dragoman.clock import Clock
 from dragoman.errors import StaleLease, StoreUnavailable
 from dragoman.keys import new_id
 from dragoman.store.operations import Accept, Accepted, Adopt, Adoption, Renew, TurnGrant
-from dragoman.store.sqlite import SqliteStore
+from dragoman.store.protocol import Store
 
 Offer: TypeAlias = Callable[[], Adoption | None]
 """Asked at the end of a turn: the wish to go on with the session's next input, if it may."""
@@ -34,7 +34,7 @@ class Turns:
     """The turns of this process. Its tasks run in the group it is given."""
 
     owner: str
-    _store: SqliteStore
+    _store: Store
     _clock: Clock
     _log: logging.Logger
     _tasks: TaskGroup

@@ -104,6 +104,7 @@ def _manifest(document: Document, catalogue: Resolver) -> Manifest | None:
     """Return the manifest as far as it could be read; useful only where nothing was reported."""
     tables = TableReader(document, catalogue).read()
     _require_platform(document, tables)
+    _allow_one_store(document, tables)
     profiles = read_profiles(document, tables)
     routes = read_routes(document, tables)
     access = read_access(document, tables)
@@ -131,6 +132,19 @@ def _require_platform(document: Document, tables: Tables) -> None:
         document.report.problem(path, "at least one [platforms.<id>] table is needed")
     elif all(("platforms", name) in tables.left_out for name in names):
         document.report.problem(path, "no platform is left: none of their plugins can be used")
+
+
+def _allow_one_store(document: Document, tables: Tables) -> None:
+    names = tables.ids["stores"]
+    if len(names) > 1:
+        document.report.problem(
+            ("stores", names[1]), "a deployment has one store; remove the others"
+        )
+    elif names and "store" in document.raw:
+        document.report.problem(
+            ("store",),
+            f"[stores.{names[0]}] says already where things are kept; remove one of both",
+        )
 
 
 def _warn_exposed(reader: SecretReader, document: Document) -> None:

@@ -111,13 +111,13 @@ class Network:
 
 @attrs.frozen(kw_only=True)
 class ComponentTable:
-    """One ``[platforms.<id>]`` table (or runtimes, memories, sinks, extensions).
+    """One ``[platforms.<id>]`` table (or runtimes, memories, sinks, stores, extensions).
 
     ``plugin`` is ``plugin`` or ``plugin:component``; ``config`` is an instance of the component's
     own configuration class, or the raw table when the plugin is not usable.
     """
 
-    kind: Literal["platforms", "runtimes", "memories", "sinks", "extensions"]
+    kind: Literal["platforms", "runtimes", "memories", "sinks", "stores", "extensions"]
     id: str
     plugin: str
     config: Any = attrs.field(repr=False)
@@ -139,7 +139,7 @@ class Manifest:
     store: Path | Literal[":memory:"] | None = attrs.field(
         default=None,
         validator=optional(attrs.validators.instance_of((Path, str))),
-        metadata=_help('the store\'s file, or ":memory:"; data_dir/dragoman.db by default'),
+        metadata=_help('the SQLite store\'s file, or ":memory:"; data_dir/dragoman.db by default'),
     )
     components: tuple[ComponentTable, ...] = ()
     profiles: Mapping[str, Profile] = attrs.field(factory=dict)

@@ -1,4 +1,4 @@
-"""The tables of components: ``[platforms.<id>]`` and its four siblings."""
+"""The tables of components: ``[platforms.<id>]`` and its siblings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dragoman.manifest.model import ComponentTable
 from dragoman.manifest.primitives import toml_type
 from dragoman.manifest.problems import suggest
 
-Kind: TypeAlias = Literal["platforms", "runtimes", "memories", "sinks", "extensions"]
+Kind: TypeAlias = Literal["platforms", "runtimes", "memories", "sinks", "stores", "extensions"]
 
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 

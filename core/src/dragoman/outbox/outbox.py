@@ -19,7 +19,7 @@ from dragoman.outbox.lane import HELD, Lane
 from dragoman.states import DeliveryState
 from dragoman.store.codec import lane_column
 from dragoman.store.operations import BeginSend, Delivery, EndSend, Operation, Post
-from dragoman.store.sqlite import SqliteStore
+from dragoman.store.protocol import Store
 
 FIRST_RETRY: Final = 1.0
 LONGEST_RETRY: Final = 60.0
@@ -31,7 +31,7 @@ ResultT = TypeVar("ResultT")
 class Outbox:
     """All lanes of all platforms. Its tasks run in the group it is given."""
 
-    _store: SqliteStore
+    _store: Store
     _clock: Clock
     _log: logging.Logger
     _exits: Mapping[str, Exit]

@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 import pluggy
 
-from dragoman.components import CliCommand, Component
+from dragoman.components import ChatCommand, CliCommand, Component
 from dragoman.errors import PluginError
 from dragoman.hookspecs import Registration
 from dragoman.plugins.discover import Installed, discover
@@ -96,6 +96,29 @@ class Catalogue:
                 if commands.setdefault(command.name, command) is not command:
                     _log.warning("plugin %r: the command %r is taken", name, command.name)
         return list(commands.values())
+
+    def chat_commands(self, names: Iterable[str]) -> dict[str, ChatCommand]:
+        """Return what these plugins let people say in a chat, by name.
+
+        Raises `PluginError` where two plugins claim one name. One that cannot be used adds none:
+        its components are a problem of their own.
+        """
+        owners: dict[str, str] = {}
+        commands: dict[str, ChatCommand] = {}
+        for plugin in dict.fromkeys(names):
+            try:
+                offered = self._load(plugin).chat_commands
+            except PluginError:
+                continue
+            for command in offered:
+                owner = owners.setdefault(command.name, plugin)
+                if command.name in commands:
+                    raise self._origin(plugin).error(
+                        f"the chat command /{command.name} is taken by plugin {owner!r}",
+                        "use one of the two plugins",
+                    )
+                commands[command.name] = command
+        return commands
 
     def distribution_of(self, reference: str) -> str:
         """Return the distribution and version behind a reference; empty where none is known."""

@@ -5,17 +5,19 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import attrs
 import pluggy
 
-from dragoman.components import CliCommand, Component
+from dragoman.components import ChatCommand, CliCommand, Component
 from dragoman.errors import PluginError
 from dragoman.hookspecs import Behaviour
 from dragoman.plugins.scan import unmarked_hooks
 
-KINDS: Final = ("platforms", "runtimes", "memories", "sinks", "extensions")
+CommandT = TypeVar("CommandT", CliCommand, ChatCommand)
+
+KINDS: Final = ("platforms", "runtimes", "memories", "sinks", "stores", "extensions")
 """The manifest's kinds of component; the hook ``dragoman_<kind>`` returns those of a plugin."""
 
 
@@ -48,6 +50,7 @@ class Loaded:
 
     components: Mapping[str, tuple[Component[Any, Any], ...]]
     commands: tuple[CliCommand, ...]
+    chat_commands: tuple[ChatCommand, ...]
 
 
 def load(manager: pluggy.PluginManager, origin: Origin, obtain: Callable[[], object]) -> Loaded:
@@ -61,7 +64,11 @@ def load(manager: pluggy.PluginManager, origin: Origin, obtain: Callable[[], obj
         _register(manager, origin, plugin)
         hooks = _own_hooks(manager, origin, plugin)
         components = {kind: tuple(_components(origin, f"dragoman_{kind}", hooks)) for kind in KINDS}
-        return Loaded(components, tuple(_commands(origin, hooks)))
+        return Loaded(
+            components,
+            tuple(_commands(origin, "dragoman_cli", CliCommand, hooks)),
+            tuple(_commands(origin, "dragoman_commands", ChatCommand, hooks)),
+        )
     except BaseException:
         manager.unregister(name=origin.plugin)
         raise
@@ -131,11 +138,14 @@ def _flaw(name: object, config: object, opener: object) -> str:
 
 
 def _commands(
-    origin: Origin, hooks: list[tuple[str, Callable[[], object]]]
-) -> Iterator[CliCommand]:
-    for item in _collect(origin, "dragoman_cli", hooks):
-        if not isinstance(item, CliCommand):
-            raise origin.error(f"dragoman_cli must return commands, not {type(item).__name__}")
+    origin: Origin,
+    hook: str,
+    kind: type[CommandT],
+    hooks: list[tuple[str, Callable[[], object]]],
+) -> Iterator[CommandT]:
+    for item in _collect(origin, hook, hooks):
+        if not isinstance(item, kind):
+            raise origin.error(f"{hook} must return commands, not {type(item).__name__}")
         yield item
 
 

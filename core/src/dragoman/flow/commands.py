@@ -1,0 +1,65 @@
+"""Commands in a chat: recognised before any turn, answered at once, never given to a model."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping
+from typing import Final
+
+import attrs
+
+from dragoman.causes import describe
+from dragoman.clock import Clock
+from dragoman.components import ChatCommand, CommandCall
+from dragoman.messages import Inbound
+from dragoman.render.text import sanitise
+
+FAILED_NOTICE: Final = "*(the command failed; its operator can find out why)*"
+
+_COMMAND: Final = re.compile(
+    r"\s*/([a-z][a-z0-9_]{0,31})(?:\s+(.*))?\s*", re.IGNORECASE | re.DOTALL
+)
+
+
+@attrs.define(eq=False)
+class Commands:
+    """The commands of a deployment; ``/help`` lists them.
+
+    A text that begins like a command but names none is an ordinary message.
+    """
+
+    _commands: Mapping[str, ChatCommand]
+    _clock: Clock
+    _log: logging.Logger
+    _timeout: float
+
+    def match(self, event: Inbound, text: str, profile: str) -> CommandCall | None:
+        """Return the call that a message is, if it is one."""
+        found = _COMMAND.fullmatch(text)
+        if found is None:
+            return None
+        name = found.group(1).lower()
+        if name not in self._commands and not (name == "help" and self._commands):
+            return None
+        arguments = (found.group(2) or "").strip()
+        return CommandCall(name=name, arguments=arguments, event=event, profile=profile)
+
+    async def run(self, call: CommandCall) -> str:
+        """Return what is shown in answer; raises nothing."""
+        command = self._commands.get(call.name)
+        if command is None:
+            return self._help()
+        answer = FAILED_NOTICE
+        try:
+            with self._clock.move_on_after(self._timeout) as scope:
+                answer = sanitise(await command.run(call))
+            if scope.cancelled_caught:
+                self._log.error("command /%s took longer than %g s", call.name, self._timeout)
+        except Exception as error:  # noqa: BLE001 - a plugin's failure is told, and stops nobody
+            self._log.error("command /%s failed: %s", call.name, describe(error))
+        return answer
+
+    def _help(self) -> str:
+        lines = [f"/{name} — {self._commands[name].help}" for name in sorted(self._commands)]
+        return "\n".join([*lines, "/help — this list"])

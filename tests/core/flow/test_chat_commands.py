@@ -1,0 +1,124 @@
+"""Commands that people give in a chat: answered at once, and no model ever sees them."""
+
+from collections.abc import Awaitable, Callable, Iterable
+
+import anyio
+import attrs
+import pytest
+
+from dragoman import ChatCommand, CommandCall, PluginError, hookimpl
+from dragoman.flow.commands import FAILED_NOTICE
+from dragoman.manifest.model import Access
+from dragoman.plugins.catalogue import Catalogue
+from dragoman.testing import StubPlugin
+from stage import Limits, gateway
+
+pytestmark = pytest.mark.anyio
+
+
+@attrs.define(eq=False)
+class Commanding(StubPlugin):
+    """A stub with chat commands."""
+
+    commands: dict[str, Callable[[CommandCall], Awaitable[str]]] = attrs.field(factory=dict)
+
+    @hookimpl
+    def dragoman_commands(self) -> Iterable[ChatCommand]:
+        return [ChatCommand(name, f"does {name}", run) for name, run in self.commands.items()]
+
+
+async def dice(call):
+    return f"{call.event.sender.id} in {call.profile} rolls {call.arguments or 'a six'}"
+
+
+async def breaks(call):
+    raise ValueError("what a person wrote")
+
+
+async def hangs(call):
+    await anyio.sleep_forever()
+    return ""
+
+
+async def says_nothing(call):
+    return " "
+
+
+async def test_a_command_is_answered_and_reaches_no_runtime():
+    """E1: its event ends as handled, under the rule that let it in, with one answer."""
+    async with gateway(Commanding(commands={"dice": dice})) as stage:
+        await stage.platform.say("/dice", channel="a", user="7")
+        await stage.platform.say("  /DICE  two dice\nat once ", channel="a", user="7")
+        await stage.platform.until_count(2, "a")
+        await stage.until_final()
+        assert stage.platform.shown("a") == [
+            "7 in default rolls a six",
+            "7 in default rolls two dice\nat once",
+        ]
+        assert await stage.states("inbound_events", "reason") == ["command /dice"] * 2
+        assert stage.runtime.requests == []
+
+
+async def test_what_names_no_command_is_an_ordinary_message():
+    async with gateway(Commanding(commands={"dice": dice})) as stage:
+        for text in ("/unknown x", "/ dice", "say /dice", "/dicey", "[forwarded from A]\n/dice"):
+            await stage.platform.say(text, channel="a")
+            await stage.platform.until_shown(text, "a")
+
+
+async def test_help_lists_the_commands_where_there_are_any():
+    async with gateway(Commanding(commands={"zoo": dice, "dice": dice})) as stage:
+        await stage.platform.say("/help")
+        await stage.platform.until_shown("/dice — does dice\n/zoo — does zoo\n/help — this list")
+    async with gateway() as stage:
+        await stage.platform.say("/help")
+        await stage.platform.until_shown("/help")
+
+
+async def test_a_stranger_commands_nothing():
+    """Invariant 15: commands pass the same door as messages."""
+    given = []
+
+    async def note(call):
+        given.append(call)
+        return "x"
+
+    async with gateway(Commanding(commands={"note": note}), access=Access()) as stage:
+        await stage.platform.say("/note")
+        await stage.until("inbound_events", ["refused"])
+    assert given == []
+
+
+@pytest.mark.parametrize("run", [breaks, hangs])
+async def test_a_command_that_fails_says_so_and_stops_nobody(run, caplog):
+    """Invariants 11 and 12: one line for the person, no words of theirs in the log."""
+    plugin = Commanding(commands={"bad": run})
+    async with gateway(plugin, limits=Limits(hook_timeout=0.05)) as stage:
+        await stage.platform.say("/bad", channel="a")
+        await stage.platform.say("hello", channel="b")
+        await stage.platform.until_shown("hello", "b")
+        await stage.platform.until_shown(FAILED_NOTICE, "a")
+    assert "command /bad" in caplog.text
+    assert "what a person wrote" not in caplog.text
+
+
+async def test_a_blank_answer_shows_nothing():
+    async with gateway(Commanding(commands={"quiet": says_nothing})) as stage:
+        await stage.platform.say("/quiet")
+        await stage.until("inbound_events", ["handled"])
+        assert stage.platform.shown() == []
+
+
+async def test_two_plugins_cannot_have_one_command():
+    catalogue = Catalogue(
+        objects={name: Commanding(commands={"dice": dice}) for name in ("one", "two")}
+    )
+    assert set(catalogue.chat_commands(["one"])) == {"dice"}
+    with pytest.raises(PluginError, match="/dice is taken by plugin 'one'"):
+        catalogue.chat_commands(["one", "two"])
+
+
+@pytest.mark.parametrize("name", ["Dice", "", "two words", "x" * 33, "/dice"])
+async def test_a_name_that_nobody_could_type_is_refused(name):
+    with pytest.raises(ValueError, match="name"):
+        ChatCommand(name, "x", dice)
