@@ -31,9 +31,6 @@ hooks* are methods of the objects that components opened, marked the same way. E
 shape: *collect* (all are called at start-up), *ask* (all are asked, each may refuse), *first* \
 (until one answers), *pipe* (the value goes through all), *notify* (all are told, isolated). An \
 implementation may name fewer arguments than the hook has.
-
-Today the commands of `dragoman_cli` are collected and checked, but the `dragoman` program does not \
-offer them yet.
 """
 
 MANIFEST_INTRO = """# The manifest
@@ -50,7 +47,7 @@ credential). Nothing is expanded inside strings. Relative paths start at the man
 Times are seconds.
 
 Components stand in tables `[platforms.<id>]`, `[runtimes.<id>]`, `[memories.<id>]`, \
-`[sinks.<id>]` and `[extensions.<id>]`. Every such table takes `plugin`, which is the id by \
+`[sinks.<id>]`, `[stores.<id>]` and `[extensions.<id>]`. Every such table takes `plugin`, which is the id by \
 default and may name one of several components as `plugin:component`, and `optional`: when true, \
 a component that cannot be used is left out with a warning instead of stopping the start. The \
 other keys are the component's own.
@@ -77,6 +74,7 @@ COMPONENTS = (
     ("runtimes", "openai"),
     ("memories", "notes"),
     ("sinks", "trace"),
+    ("stores", "sqlite"),
 )
 
 

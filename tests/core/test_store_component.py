@@ -104,13 +104,16 @@ async def test_sqlites_store_has_a_table_of_its_own(tmp_path):
     async with gateway(components=[store, table("platforms", "stub")]) as stage:
         await stage.platform.say("hello")
         await stage.platform.until_shown("hello")
-    assert kept.exists()
+    assert kept.exists()  # noqa: ASYNC240 - nothing else runs any more
 
 
 @pytest.mark.parametrize(
     ("more", "problem"),
     [
-        ('[stores.there]\nplugin = "sqlite"\nfile = "x.db"\n', "stores.there: a deployment has one"),
+        (
+            '[stores.there]\nplugin = "sqlite"\nfile = "x.db"\n',
+            "stores.there: a deployment has one",
+        ),
         ('store = ":memory:"\n', "store: [stores.here] says already"),
     ],
 )

@@ -44,7 +44,7 @@ def test_a_plugin_author_can_type_strictly(root, tmp_path, name):
 
 
 NAMES = """
-AccountMismatch Address ApprovalRequested Cancelled Capabilities CliCommand Clock Component
+AccountMismatch Address ApprovalRequested Cancelled Capabilities ChatCommand CliCommand Clock CommandCall Component
 ComponentRecords Conflict ConversationKey ConversationView Deliver Dialect DragomanError Drop
 EncodedInput Expired Failed FailureKind Finished Forbidden Gone Handoff Host Inbound InputConsumed
 LengthUnit LongToolHint ManifestError Memory MemoryStore Moved NetworkPolicy NotSent Note Notice

@@ -47,11 +47,11 @@ async def says_nothing(call):
 async def test_a_command_is_answered_and_reaches_no_runtime():
     """E1: its event ends as handled, under the rule that let it in, with one answer."""
     async with gateway(Commanding(commands={"dice": dice})) as stage:
-        await stage.platform.say("/dice", channel="a", user="7")
-        await stage.platform.say("  /DICE  two dice\nat once ", channel="a", user="7")
-        await stage.platform.until_count(2, "a")
+        await stage.platform.say("/dice", channel="1", user="7")
+        await stage.platform.say("  /DICE  two dice\nat once ", channel="1", user="7")
+        await stage.platform.until_count(2, "1")
         await stage.until_final()
-        assert stage.platform.shown("a") == [
+        assert stage.platform.shown("1") == [
             "7 in default rolls a six",
             "7 in default rolls two dice\nat once",
         ]
@@ -62,8 +62,8 @@ async def test_a_command_is_answered_and_reaches_no_runtime():
 async def test_what_names_no_command_is_an_ordinary_message():
     async with gateway(Commanding(commands={"dice": dice})) as stage:
         for text in ("/unknown x", "/ dice", "say /dice", "/dicey", "[forwarded from A]\n/dice"):
-            await stage.platform.say(text, channel="a")
-            await stage.platform.until_shown(text, "a")
+            await stage.platform.say(text)
+            await stage.platform.until_shown(text)
 
 
 async def test_help_lists_the_commands_where_there_are_any():
@@ -94,10 +94,10 @@ async def test_a_command_that_fails_says_so_and_stops_nobody(run, caplog):
     """Invariants 11 and 12: one line for the person, no words of theirs in the log."""
     plugin = Commanding(commands={"bad": run})
     async with gateway(plugin, limits=Limits(hook_timeout=0.05)) as stage:
-        await stage.platform.say("/bad", channel="a")
-        await stage.platform.say("hello", channel="b")
-        await stage.platform.until_shown("hello", "b")
-        await stage.platform.until_shown(FAILED_NOTICE, "a")
+        await stage.platform.say("/bad", channel="1")
+        await stage.platform.say("hello", channel="2")
+        await stage.platform.until_shown("hello", "2")
+        await stage.platform.until_shown(FAILED_NOTICE, "1")
     assert "command /bad" in caplog.text
     assert "what a person wrote" not in caplog.text
 

@@ -80,7 +80,7 @@ def gaps(calls):
     ("place", "interval"), [(Place.DM, 1.0), (Place.GROUP, 3.0), (Place.CHANNEL, 3.0)]
 )
 async def test_fc_edt_01_previews_keep_the_pace_of_the_platform(place, interval, idempotent):
-    """B4: what comes between two edits is coalesced; the final text always lands."""
+    """B6: what comes between two edits is coalesced; the final text always lands."""
     clock = VirtualClock()
     plugin = streaming(clock, WORDS)
     watch = plugin.platform().before = Watch(clock)

@@ -259,7 +259,7 @@ def test_a_reference_picks_the_component() -> None:
 
 def test_there_is_a_kind_for_each_registration_hook_of_components() -> None:
     hooks = {name for name in vars(Registration) if name.startswith("dragoman_")}
-    assert {f"dragoman_{kind}" for kind in KINDS} == hooks - {"dragoman_cli"}
+    assert {f"dragoman_{kind}" for kind in KINDS} == hooks - {"dragoman_cli", "dragoman_commands"}
 
 
 def test_an_object_comes_before_an_installed_plugin_of_its_name(site: Any) -> None:

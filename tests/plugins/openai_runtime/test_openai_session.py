@@ -27,7 +27,7 @@ async def session(desk):
 
 
 async def test_it_fulfils_the_sdks_protocol_with_the_wrapper_on_all_methods(session):
-    """D3: the SDK hands its run context only to sessions that take it everywhere."""
+    """D5: the SDK hands its run context only to sessions that take it everywhere."""
     from agents.memory import Session
     from agents.memory.session import _session_accepts_wrapper
 

@@ -211,7 +211,7 @@ async def test_the_turn_limit_ends_a_loop(desk, scenario):
 
 
 async def test_memory_tools_work_on_the_turns_memory(desk, memory, blocks):
-    """C8: remember and recall are there exactly where the profile has a memory."""
+    """B14: remember and recall are there exactly where the profile has a memory."""
     desk.host.memory = memory
     async with desk.open() as runtime:
         assert blocks(await desk.say(runtime, "note this")) == ["I noted it."]
@@ -301,7 +301,7 @@ async def test_fc_rst_04_a_history_that_the_service_refuses_is_left_behind_once(
 
 
 async def test_fc_rst_04_an_orphan_call_is_not_sent_and_stays_stored(desk):
-    """D12, C4: what a crash left incomplete is repaired on reading, never in the store."""
+    """D12: what a crash left incomplete is repaired on reading, never in the store."""
     desk.host.put(
         {"role": "user", "content": "before"},
         {"type": "reasoning", "id": "rs_1", "summary": []},
@@ -360,7 +360,7 @@ async def test_the_history_that_a_model_is_sent_is_bounded(desk):
 
 
 async def test_profiles_have_agents_of_their_own(desk):
-    """A5, D2: a function with one parameter makes one agent for each profile, once."""
+    """A7, D2: a function with one parameter makes one agent for each profile, once."""
     async with desk.open("make_for") as runtime:
         for profile in ("sales", "sales", "press"):
             await desk.say(runtime, "say hello", profile=profile)

@@ -6,7 +6,9 @@ import argparse
 import importlib
 import sys
 from collections.abc import Sequence
-from typing import Final, Protocol, cast
+from typing import Final, Protocol, TypeAlias, cast
+
+from dragoman.components import CliCommand
 
 EXIT_CODES: Final = """\
 exit codes:
@@ -15,6 +17,8 @@ exit codes:
   2   the manifest, a plugin or the command line has problems; nothing was started
   75  not now: another process holds the store
   130 ended by Ctrl-C
+
+plugins that dragoman.toml, or the manifest after -m, names may add commands
 """
 
 COMMANDS: Final = {
@@ -40,17 +44,21 @@ class CommandModule(Protocol):
         ...
 
 
+Command: TypeAlias = CommandModule | CliCommand
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the entry point of the program."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     name = next((word for word in arguments if not word.startswith("-")), "")
-    parser = _parser(name)
+    command = _find(name, arguments)
+    parser = _parser(name, command)
     args = parser.parse_args(arguments)
-    if not name:
+    if command is None:
         parser.print_help()
         return 0
     try:
-        return _module(name).run(args)
+        return command.run(args)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
@@ -59,8 +67,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
 
 
-def _parser(wanted: str) -> argparse.ArgumentParser:
-    """Build the parser; only the wanted command's module is imported."""
+def _find(name: str, arguments: Sequence[str]) -> Command | None:
+    """Return the wanted command; nothing but it is imported."""
+    if name in COMMANDS:
+        return cast("Command", importlib.import_module(f"dragoman.cli.{name}"))
+    if not name:
+        return None
+    from dragoman.cli.plugin_commands import find_command
+
+    return find_command(name, arguments)
+
+
+def _parser(wanted: str, command: Command | None) -> argparse.ArgumentParser:
+    """Build the parser; only the wanted command has its arguments."""
     parser = argparse.ArgumentParser(
         prog="dragoman",
         description="Chat platforms as the I/O layer of LLM agents.",
@@ -69,15 +88,14 @@ def _parser(wanted: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=_Version)
     commands = parser.add_subparsers(metavar="command", title="commands")
-    for name, text in COMMANDS.items():
-        command = commands.add_parser(name, help=text, description=text)
-        if name == wanted:
-            _module(name).configure(command)
+    known = dict(COMMANDS)
+    if isinstance(command, CliCommand):
+        known[command.name] = command.help
+    for name, text in known.items():
+        one = commands.add_parser(name, help=text, description=text)
+        if command is not None and name == wanted:
+            command.configure(one)
     return parser
-
-
-def _module(name: str) -> CommandModule:
-    return cast("CommandModule", importlib.import_module(f"dragoman.cli.{name}"))
 
 
 class _Version(argparse.Action):
