@@ -47,7 +47,7 @@ class TextBlock:
 
 @attrs.frozen
 class Thinking:
-    """What the model thinks; shown only where a profile asks for it."""
+    """What the model thinks: for sinks; it is not part of the answer."""
 
     text: str = attrs.field(repr=False)
 

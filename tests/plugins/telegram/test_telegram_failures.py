@@ -285,6 +285,23 @@ async def test_another_account_stops_the_run_before_the_first_poll(
     assert host.bound == ["7"]
 
 
+async def test_fc_cfg_05_privacy_mode_is_told_once_and_blank_messages_are_nothing(
+    canned: Any, open_bot: OpenBot, ok: Any, no_token_in_logs: list[str]
+) -> None:
+    # facts/platforms.md 5.1: privacy mode hides ordinary group messages, without any error.
+    events: list[Inbound] = []
+    private = {**ME, "can_read_all_group_messages": False}
+    group = {"id": -1001500000001, "type": "supergroup"}
+    batch = [update(number, text="", chat=group) for number in range(1, 6)]
+    script = (ok(private), ok(batch), b"cut", ok(private), b"cut")
+    async with canned(*script) as server, open_bot(server.url) as bot:
+        for _ in range(2):
+            with pytest.raises(Unknown):
+                await bot.run(keep(events))
+    assert events == []
+    assert sum("/setprivacy" in line for line in no_token_in_logs) == 1
+
+
 async def test_the_proxy_of_the_network_policy_is_used(
     canned: Any, open_bot: OpenBot, ok: Any, host: Any
 ) -> None:

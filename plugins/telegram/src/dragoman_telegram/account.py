@@ -17,10 +17,14 @@ so none of them identifies anybody."""
 
 @attrs.frozen
 class Account:
-    """The bot itself; ``username`` is without the ``@`` and may be empty."""
+    """The bot itself; ``username`` is without the ``@`` and may be empty.
+
+    ``has_privacy`` says that Telegram holds back what groups say without addressing the bot.
+    """
 
     id: int
     username: str = ""
+    has_privacy: bool = False
 
     @classmethod
     def from_result(cls, result: Any) -> Account:
@@ -30,4 +34,5 @@ class Account:
         if identity is None:
             msg = "getMe did not answer with an account; is api_url a Bot API server?"
             raise Unknown(msg)
-        return cls(identity, as_text(user.get("username")))
+        has_privacy = user.get("can_read_all_group_messages") is False
+        return cls(identity, as_text(user.get("username")), has_privacy)

@@ -70,6 +70,7 @@ class Telegram:
     _api: BotApi
     _poll_timeout: int
     _offset: int = 0
+    _privacy_told: bool = False
     _forums: dict[str, None] = attrs.field(factory=dict, repr=False)
 
     @property
@@ -82,8 +83,19 @@ class Telegram:
         async with self._connector.open(self._poll_timeout + _POLL_MARGIN) as api:
             me = Account.from_result(await api.call("getMe"))
             await self._host.bind_account(str(me.id))
+            self._tell_privacy(me)
             while True:
                 await self._poll(api, me, deliver)
+
+    def _tell_privacy(self, me: Account) -> None:
+        """Say once why groups may seem silent: no error ever would."""
+        if me.has_privacy and not self._privacy_told:
+            self._privacy_told = True
+            self._host.log.info(
+                "privacy mode is on: of what is said in groups, only messages that address the bot "
+                'arrive. trigger = "all" needs it off: /setprivacy at @BotFather, then invite the '
+                "bot again"
+            )
 
     async def _poll(self, api: BotApi, me: Account, deliver: Deliver) -> None:
         """Take one batch. Asking with a higher offset is what tells Telegram "received"."""
