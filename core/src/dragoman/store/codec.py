@@ -95,3 +95,13 @@ def event_from_json(text: str) -> Inbound:
         message_id=data["message_id"],
         addressed=data["addressed"],
     )
+
+
+def bound(sql: str, parameters: Sequence[Any]) -> Sequence[Any] | dict[str, Any]:
+    """Return parameters as the database module wants them for ``sql``.
+
+    Numbered placeholders (``?1``) count as named: newer Pythons take a mapping for them only.
+    """
+    if "?1" in sql:
+        return {str(number): value for number, value in enumerate(parameters, 1)}
+    return parameters

@@ -14,6 +14,7 @@ import anyio
 import attrs
 
 from dragoman.errors import StoreUnavailable
+from dragoman.store.codec import bound
 from dragoman.store.lock import hold
 from dragoman.store.migrate import connect, migrate
 from dragoman.store.operations import Operation
@@ -105,7 +106,7 @@ def _over(db: aiosqlite.Connection, lock: anyio.Lock) -> Any:
     async def query(sql: str, parameters: tuple[Any, ...]) -> list[Row]:
         async with lock:
             try:
-                return list(await db.execute_fetchall(sql, parameters))
+                return list(await db.execute_fetchall(sql, bound(sql, parameters)))
             except sqlite3.Error as error:
                 msg = f"not read: {type(error).__name__}: {error}"
                 raise StoreUnavailable(msg) from error

@@ -9,7 +9,7 @@ import aiosqlite
 import attrs
 
 from dragoman.errors import StaleLease, StoreError
-from dragoman.store.codec import dump_rows
+from dragoman.store.codec import bound, dump_rows
 from dragoman.store.operations import TurnLease
 
 Row: TypeAlias = Sequence[Any]
@@ -26,7 +26,7 @@ class Transaction:
 
     async def rows(self, sql: str, *parameters: Any) -> list[Row]:
         """Run a statement and return all its rows."""
-        return list(await self._db.execute_fetchall(sql, parameters))
+        return list(await self._db.execute_fetchall(sql, bound(sql, parameters)))
 
     async def set(self, sql: str, rows: Iterable[Sequence[Any]]) -> list[Row]:
         """Run a statement over ``rows``, given to it as one JSON array named by ``?``.
