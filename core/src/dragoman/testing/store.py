@@ -34,7 +34,7 @@ _each_fenced = pytest.mark.parametrize("kind", _FENCED, ids=lambda kind: kind.__
 class StoreSuite:
     """Subclass it and supply ``open_store``."""
 
-    histories: ClassVar[int] = 2000
+    histories: ClassVar[int] = 600
     """How many histories a proof compares with the model."""
 
     @pytest.fixture
