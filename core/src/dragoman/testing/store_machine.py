@@ -51,7 +51,9 @@ class StoreMachine(RuleBasedStateMachine):
         operation = draws.operation()
         self.made = draws.made
         if _turn_of(operation) in {_begun_by(other) for other in self.group}:
-            self.flush()  # nobody knows of a turn before the group that begins it is committed
+            # A repeated end may share its commit with the end of the turn that it handed on to. Both
+            # orders are right then, and they differ in what the repetition is answered.
+            self.flush()
         note(f"{'hold' if hold else 'apply'} {operation}")
         self.group.append(operation)
         if not hold:
