@@ -1,0 +1,1 @@
+"""An HTTP listener for dragoman."""
