@@ -48,6 +48,10 @@ class Dialect(Protocol):
         """Return the text to send when the platform refuses the formatted form."""
         ...
 
+    def normal(self, markdown: str) -> str:
+        """Return the text that people see of ``markdown``, as `Receipt.shown` quotes it."""
+        ...
+
 
 @attrs.frozen
 class PlainDialect:
@@ -63,6 +67,10 @@ class PlainDialect:
         """Return the text itself."""
         return markdown
 
+    def normal(self, markdown: str) -> str:
+        """Return the text without the blanks around it, which platforms take away."""
+        return markdown.strip()
+
 
 @attrs.frozen(kw_only=True)
 class Capabilities:
@@ -74,6 +82,8 @@ class Capabilities:
     has to be repeated to stay visible. ``markdown`` says whether the platform renders Markdown:
     where it does, constructs that are still open are closed in each preview. ``final_edit`` asks
     for a last edit with ``Outbound.final`` also where a preview shows the whole text already.
+    ``look_up`` says that the platform is a `dragoman.LookUp`. ``silence`` is how long its
+    connection may go without a word of `Host.alive` before it counts as dead; ``None`` never.
     """
 
     max_text: int = attrs.field(validator=attrs.validators.ge(64))
@@ -84,6 +94,8 @@ class Capabilities:
     final_edit: bool = False
     typing: bool = False
     idempotent_send: bool = False
+    look_up: bool = False
+    silence: float | None = None
     edit_interval: float = 1.0
     group_edit_interval: float = 3.0
     typing_interval: float = 4.0

@@ -52,6 +52,21 @@ class Sender:
 
 
 @attrs.frozen
+class Attachment:
+    """A file that came with a message: what is known of it without fetching it.
+
+    ``id`` is how the platform names the file, ``kind`` one of its words (``photo``, ``voice``);
+    ``size`` counts bytes, and is ``None`` where the platform does not say.
+    """
+
+    id: str
+    kind: str
+    name: str = attrs.field(default="", repr=False)
+    mime: str = ""
+    size: int | None = None
+
+
+@attrs.frozen
 class Inbound:
     """One thing that a platform told us.
 
@@ -60,6 +75,11 @@ class Inbound:
     it. ``addressed`` says whether a message in a group speaks to the bot (mention by entity, reply
     to the bot, command); it is true in direct messages. ``sent_at`` is the platform's time, with
     a time zone; it dates the message and is never used for order or leases.
+
+    ``album`` names what came together, as an album of photos does: its members become one input.
+    ``continues`` says that the sender's client probably cut a long text here, so that the rest is
+    about to follow. ``edits`` says that the text replaces that of the earlier message
+    ``message_id``.
     """
 
     native_id: str
@@ -69,6 +89,10 @@ class Inbound:
     sent_at: datetime = attrs.field()
     message_id: str = ""
     addressed: bool = True
+    attachments: tuple[Attachment, ...] = ()
+    album: str = ""
+    continues: bool = False
+    edits: bool = False
 
     @sent_at.validator
     def _has_zone(self, _: object, value: datetime) -> None:

@@ -7,18 +7,18 @@ fulfils one of these protocols is made by a `dragoman.Component`.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol, TypeAlias
 
 import attrs
 from anyio.abc import TaskGroup
 
 from dragoman.capabilities import Capabilities
 from dragoman.clock import Clock
-from dragoman.messages import Address, Deliver, Outbound, Receipt, Sender
+from dragoman.messages import Address, Attachment, Deliver, Outbound, Receipt, Sender
 from dragoman.runevents import RunEvent
 
 
@@ -57,14 +57,31 @@ class Platform(Protocol):
         ...
 
 
+class LookUp(Protocol):
+    """A platform that can say whether a message of ours is shown (``capabilities.look_up``)."""
+
+    async def look_up(self, address: Address, message: Outbound) -> Receipt | None:
+        """Find the message that was sent for ``message.delivery_id``; ``None`` if it is not there.
+
+        Core asks after a send whose outcome is unknown, before it sends anything again.
+        """
+        ...
+
+
 @attrs.frozen(kw_only=True)
 class RuntimeCapabilities:
-    """What a runtime can do beyond one answer per turn."""
+    """What a runtime can do beyond one answer per turn.
+
+    ``journal`` promises that each side effect begins only after `TurnHost.tool_begins` said so:
+    without it a turn is never repeated after a crash. ``steer`` says that the runtime asks
+    `TurnHost.offered` for what people said meanwhile, and yields `InputConsumed` for what it took.
+    """
 
     stream: bool = False
     resume: bool = False
     approve: bool = False
     steer: bool = False
+    journal: bool = False
     fenced: bool = True
     """Whether every write of a turn is refused once its lease is stale."""
 
@@ -77,6 +94,7 @@ class TurnInput:
     text: str = attrs.field(repr=False)
     sender: Sender
     sent_at: datetime
+    attachments: tuple[Attachment, ...] = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -84,7 +102,8 @@ class TurnRequest:
     """What a runtime is asked to do.
 
     ``inputs`` are already part of the session's records: core wrote what
-    `Runtime.encode_input` returned in the transaction that started the turn.
+    `Runtime.encode_input` returned in the transaction that started the turn. ``attempt`` counts
+    from one; it is greater when a crash cut an earlier attempt off, whose records are gone.
     """
 
     turn_id: str
@@ -93,6 +112,7 @@ class TurnRequest:
     profile: str
     address: Address
     inputs: tuple[TurnInput, ...]
+    attempt: int = 1
 
 
 class Records(Protocol):
@@ -131,6 +151,49 @@ class Memory(Protocol):
         ...
 
 
+@attrs.frozen
+class ToolCall:
+    """A call with a side effect, as the model asked for it.
+
+    ``arguments`` is JSON. A ``read_only`` call changes nothing outside, so it may be repeated.
+    """
+
+    call_id: str
+    tool: str
+    arguments: str = attrs.field(repr=False)
+    read_only: bool = False
+
+
+@attrs.frozen
+class ToolBegins:
+    """The call is in the journal: run it, and offer these keys to whoever can use one.
+
+    ``call_key`` belongs to the model's call, and is the same when a paused turn is resumed.
+    ``effect_key`` belongs to what is done: it is the same when the model is asked again in that
+    turn and wants the same.
+    """
+
+    call_key: str
+    effect_key: str
+
+
+@attrs.frozen
+class ToolRecorded:
+    """The same was done in an earlier attempt: use its result, and do not run it."""
+
+    result: str = attrs.field(repr=False)
+
+
+@attrs.frozen
+class ToolUnknown:
+    """The same was begun in an earlier attempt, and nobody knows what came of it: do not run it."""
+
+    effect_key: str
+
+
+ToolDecision: TypeAlias = ToolBegins | ToolRecorded | ToolUnknown
+
+
 class TurnHost(Protocol):
     """The only way back from a running turn."""
 
@@ -141,6 +204,25 @@ class TurnHost(Protocol):
 
     def records(self, namespace: str) -> Records:
         """Return the session's items of this namespace."""
+        ...
+
+    async def tool_begins(self, call: ToolCall) -> ToolDecision:
+        """Write a call into the journal; a side effect may begin only after `ToolBegins`.
+
+        Raises `dragoman.StaleLease` once the turn has lost its session: nothing may begin then.
+        """
+        ...
+
+    async def tool_ended(self, begun: ToolBegins, result: str) -> None:
+        """Write what came of a call. One that raised stays as begun: its outcome is unknown."""
+        ...
+
+    async def offered(self) -> Sequence[TurnInput]:
+        """Return what waits in the session, oldest first; to be asked at the run's boundaries.
+
+        Yielding `dragoman.InputConsumed` takes messages into this turn, with their items in the
+        records; what is not taken keeps its place for the next turn.
+        """
         ...
 
 
@@ -270,6 +352,62 @@ class NetworkPolicy:
     """Seconds until a connection must stand."""
 
 
+@attrs.frozen(kw_only=True)
+class PlatformHealth:
+    """How one platform instance does.
+
+    ``state`` is that of the last `dragoman.PlatformStatus` (``running``, ``waiting``,
+    ``stopped``), ``reason`` says why it is not running. ``worked_at`` is the boot time of its
+    last completed work, ``None`` before the first.
+    """
+
+    id: str
+    state: str
+    reason: str = ""
+    worked_at: float | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Mount:
+    """An ASGI application that a component offers, below a path."""
+
+    path: str
+    app: Callable[..., Any]
+    owner: str
+
+
+class Gateway(Protocol):
+    """How the gateway does."""
+
+    @property
+    def troubles(self) -> Sequence[str]:
+        """What keeps it from taking and answering messages; empty when it is ready."""
+        ...
+
+    @property
+    def platforms(self) -> Sequence[PlatformHealth]:
+        """Every platform instance, in the order of the manifest."""
+        ...
+
+    @property
+    def mounts(self) -> Sequence[Mount]:
+        """What components offer over HTTP."""
+        ...
+
+    @property
+    def loop_lag(self) -> float:
+        """The longest time in the last minute that the event loop was held, seconds."""
+        ...
+
+    async def counts(self) -> Mapping[str, Mapping[str, int]]:
+        """Return how many rows are in which state: by table, then by state."""
+        ...
+
+    async def oldest(self) -> Mapping[str, float]:
+        """Return the age of what waits longest, seconds: by ``events`` and ``deliveries``."""
+        ...
+
+
 class Host(Protocol):
     """What core gives a component for its life."""
 
@@ -311,6 +449,22 @@ class Host(Protocol):
     @property
     def network(self) -> NetworkPolicy:
         """How to reach the outside."""
+        ...
+
+    @property
+    def gateway(self) -> Gateway:
+        """How the gateway does, for those who show or measure it."""
+        ...
+
+    def alive(self) -> None:
+        """Say that a piece of a platform's work was completed: a poll ended, a frame came in."""
+        ...
+
+    def mount(self, path: str, app: Callable[..., Any]) -> None:
+        """Offer an ASGI application below ``path``; whoever listens over HTTP serves it.
+
+        Called in ``open``. Raises `ValueError` for a path that is taken or has no leading slash.
+        """
         ...
 
     async def bind_account(self, account: str) -> None:

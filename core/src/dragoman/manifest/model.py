@@ -27,9 +27,20 @@ class Profile:
     scope: ScopeRule = attrs.field(
         factory=ScopeRule, metadata=_help("what shares a session: channel, thread or user")
     )
-    busy: Literal["queue"] = attrs.field(
+    busy: Literal["queue", "collect", "steer", "interrupt"] = attrs.field(
         default="queue",
-        metadata=_help("what happens to a message that arrives during a turn"),
+        metadata=_help(
+            "what a message does that arrives during a turn: it waits for one of its own (queue), "
+            "joins the others in the next one (collect), is handed to the running turn (steer), "
+            "or ends it (interrupt)"
+        ),
+    )
+    recovery: Literal["notify", "retry"] = attrs.field(
+        default="notify",
+        metadata=_help(
+            "what becomes of a turn that a crash cut off: people are told (notify), or it is run "
+            "again, unless a tool had begun (retry)"
+        ),
     )
     trigger: Literal["addressed", "all"] = attrs.field(
         default="addressed",
@@ -87,12 +98,30 @@ class Limits:
         default=10.0, validator=gt(0), metadata=_help("longest time of one hook call, seconds")
     )
     grace: float = attrs.field(
-        default=20.0, validator=ge(0), metadata=_help("time that running turns get at a stop")
+        default=5.0, validator=ge(0), metadata=_help("time that running turns get at a stop")
+    )
+    loop_limit: float = attrs.field(
+        default=60.0,
+        validator=gt(0),
+        metadata=_help("an event loop that is held longer ends the process, seconds"),
     )
     freshness: float = attrs.field(
         default=86_400.0,
         validator=gt(0),
         metadata=_help("messages older than this are not answered as if new, seconds"),
+    )
+
+
+@attrs.frozen(kw_only=True)
+class DeliveryRules:
+    """What happens to messages on their way out."""
+
+    uncertain: Literal["resend_marked", "skip", "ask"] = attrs.field(
+        default="resend_marked",
+        metadata=_help(
+            "what becomes of a message that may or may not be shown: it is sent again with a mark "
+            "(resend_marked), left out (skip), or left to the operator (ask)"
+        ),
     )
 
 
@@ -146,4 +175,5 @@ class Manifest:
     routes: tuple[Route, ...] = ()
     access: Access = attrs.field(factory=Access)
     limits: Limits = attrs.field(factory=Limits)
+    delivery: DeliveryRules = attrs.field(factory=DeliveryRules)
     network: Network = attrs.field(factory=Network)
