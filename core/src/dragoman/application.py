@@ -21,9 +21,10 @@ from dragoman.flow.door import Door
 from dragoman.flow.intake import Intake
 from dragoman.flow.routing import Router
 from dragoman.flow.sinks import SinkFan
-from dragoman.flow.supervise import supervise
+from dragoman.flow.supervise import Supervisor
 from dragoman.flow.turn import TurnRunner
 from dragoman.flow.turns import Turns
+from dragoman.health import Health
 from dragoman.hookspecs import PlatformStatus
 from dragoman.logs import logger
 from dragoman.manifest.model import Manifest
@@ -80,12 +81,15 @@ class Application:
         log = logger("gateway", self.redactor)
         async with open_store(self.manifest, self.catalogue, self.clock, self.redactor) as store:
             self._store = store
-            opener = Opener(self.manifest, self.catalogue, store, self.clock, self.redactor, log)
+            health = Health(self.clock, self._kinds(), store)
+            opener = Opener(
+                self.manifest, self.catalogue, store, self.clock, self.redactor, log, health
+            )
             try:
                 async with opener.open_all() as assembly:
                     self._platforms = assembly.platforms
                     self._opened.set()
-                    await self._serve(store, assembly, log, task_status)
+                    await self._serve(store, assembly, health, log, task_status)
             finally:
                 self._store = None
 
@@ -93,6 +97,7 @@ class Application:
         self,
         store: Store,
         assembly: Assembly,
+        health: Health,
         log: logging.Logger,
         task_status: TaskStatus[None],
     ) -> None:
@@ -115,9 +120,18 @@ class Application:
         async with self._services(store, assembly, hooks, owner, log) as services:
             await hooks.started()
             async with anyio.create_task_group() as connections:
-                self._connect(connections, services, assembly, hooks, log)
+                self._connect(
+                    connections,
+                    services=services,
+                    assembly=assembly,
+                    hooks=hooks,
+                    health=health,
+                    log=log,
+                )
+                health.phase = "running"
                 task_status.started()
                 await self._stop.wait()
+                health.phase = "stopping"
                 connections.cancel_scope.cancel()
             await self._wind_down(services, log)
             await hooks.stopping()
@@ -236,9 +250,11 @@ class Application:
     def _connect(
         self,
         tasks: TaskGroup,
+        *,
         services: _Services,
         assembly: Assembly,
         hooks: HookTable,
+        health: Health,
         log: logging.Logger,
     ) -> None:
         """Run each platform and its intake; none of them waits for another."""
@@ -252,20 +268,24 @@ class Application:
                 services.router.lane_of,
                 services.door.decide,
             )
+            supervisor = Supervisor(
+                name=name,
+                platform=assembly.platforms[name],
+                deliver=health.watching(intake.deliver),
+                clock=self.clock,
+                log=log,
+                observe=observe,
+                worked_at=lambda: health.worked_at(name),
+            )
             async with anyio.create_task_group() as own:
                 own.start_soon(intake.run)
-                await supervise(
-                    name,
-                    assembly.platforms[name],
-                    intake.deliver,
-                    clock=self.clock,
-                    log=log,
-                    observe=observe,
-                )
+                await supervisor.run()
 
         def observe(status: PlatformStatus) -> None:
             # Adapters quote what they connected to, and observers may show it to anyone.
-            hooks.observe(attrs.evolve(status, reason=self.redactor(status.reason)))
+            clean = attrs.evolve(status, reason=self.redactor(status.reason))
+            health.status(clean)
+            hooks.observe(clean)
 
         for name in assembly.platforms:
             tasks.start_soon(connect, name)

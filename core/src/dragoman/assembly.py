@@ -16,6 +16,7 @@ from dragoman.causes import find
 from dragoman.clock import Clock
 from dragoman.components import Component
 from dragoman.errors import DragomanError, PluginError
+from dragoman.health import Health
 from dragoman.host import ComponentHost
 from dragoman.lifetime import Lifetime
 from dragoman.logs import logger
@@ -62,6 +63,8 @@ class Opener:
     clock: Clock
     redactor: Redactor
     log: logging.Logger
+    health: Health = attrs.Factory(lambda self: Health(self.clock), takes_self=True)
+    """Where components say how they do; by default nobody listens, as nothing is running."""
 
     @asynccontextmanager
     async def open_all(self) -> AsyncIterator[Assembly]:
@@ -76,6 +79,7 @@ class Opener:
                     try:
                         opened = await self._open(stack, tasks, table)
                     except PluginError as error:
+                        self.health.forget(table.name)
                         if not table.optional:
                             raise
                         self.log.warning("%s is left out: %s", table.name, error)
@@ -109,7 +113,14 @@ class Opener:
         return component
 
     def _host(self, table: ComponentTable) -> ComponentHost:
-        return host_of(table, self.manifest, self.clock, self.redactor, self.store)
+        return host_of(
+            table,
+            manifest=self.manifest,
+            clock=self.clock,
+            redactor=self.redactor,
+            store=self.store,
+            health=self.health,
+        )
 
     def _failed(self, table: ComponentTable, reason: str) -> PluginError:
         return PluginError(
@@ -121,10 +132,12 @@ class Opener:
 
 def host_of(
     table: ComponentTable,
+    *,
     manifest: Manifest,
     clock: Clock,
     redactor: Redactor,
     store: Store | None,
+    health: Health,
 ) -> ComponentHost:
     """Return the host of one component; that of the store itself has no store."""
     network = manifest.network
@@ -138,6 +151,7 @@ def host_of(
             ca_file=network.ca_file,
             connect_timeout=network.connect_timeout,
         ),
+        health=health,
         store=store,
         root=manifest.data_dir,
     )
@@ -151,7 +165,15 @@ async def open_store(
     table = next((table for table in manifest.components if table.kind == "stores"), None)
     if table is not None:
         component = catalogue.resolve(table.kind, table.plugin)
-        host = host_of(table, manifest, clock, redactor, None)
+        # The store is what health asks: its own component has nobody to tell.
+        host = host_of(
+            table,
+            manifest=manifest,
+            clock=clock,
+            redactor=redactor,
+            store=None,
+            health=Health(clock),
+        )
         async with component.open(table.config, host) as store:
             yield store
         return

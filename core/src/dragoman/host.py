@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import attrs
 from anyio.abc import TaskGroup
 
 from dragoman.clock import Clock
 from dragoman.errors import AccountMismatch
-from dragoman.protocols import NetworkPolicy
+from dragoman.health import Health
+from dragoman.protocols import Gateway, NetworkPolicy
 from dragoman.store.operations import DeleteValue, PutValue
 from dragoman.store.protocol import Store
 
@@ -51,6 +53,7 @@ class ComponentHost:
     clock: Clock
     log: logging.Logger
     network: NetworkPolicy
+    _health: Health
     _store: Store | None
     _root: Path
     _task_group: TaskGroup | None = None
@@ -74,6 +77,19 @@ class ComponentHost:
             msg = f"{self.name}: tasks begin after open() has yielded, not in it"
             raise RuntimeError(msg)
         return self._task_group
+
+    @property
+    def gateway(self) -> Gateway:
+        """How the gateway does."""
+        return self._health
+
+    def alive(self) -> None:
+        """Say that a piece of a platform's work was completed."""
+        self._health.worked(self.name)
+
+    def mount(self, path: str, app: Callable[..., Any]) -> None:
+        """Offer an ASGI application below ``path``."""
+        self._health.mount(path, app, self.name)
 
     def attach(self, task_group: TaskGroup | None) -> None:
         """Give the component its task group, or take it away at the end."""

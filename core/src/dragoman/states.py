@@ -67,9 +67,28 @@ _E, _T, _D = EventState, TurnState, DeliveryState
 
 EVENT_EDGES: Final[dict[EventState, frozenset[EventState]]] = {
     _E.RECEIVED: frozenset(
-        {_E.HELD, _E.QUEUED, _E.ADOPTED, _E.HANDLED, _E.REFUSED, _E.IGNORED, _E.EXPIRED}
+        {
+            _E.HELD,
+            _E.QUEUED,
+            _E.ADOPTED,
+            _E.HANDLED,
+            _E.REFUSED,
+            _E.IGNORED,
+            _E.EXPIRED,
+            _E.MERGED,
+        }
     ),
-    _E.HELD: frozenset({_E.QUEUED, _E.ADOPTED, _E.HANDLED, _E.REFUSED, _E.IGNORED, _E.EXPIRED}),
+    _E.HELD: frozenset(
+        {
+            _E.QUEUED,
+            _E.ADOPTED,
+            _E.HANDLED,
+            _E.REFUSED,
+            _E.IGNORED,
+            _E.EXPIRED,
+            _E.MERGED,
+        }
+    ),
     _E.QUEUED: frozenset({_E.ADOPTED, _E.MERGED, _E.REFUSED, _E.EXPIRED}),
     _E.ADOPTED: frozenset({_E.ANSWERED, _E.MERGED, _E.REFUSED, _E.EXPIRED, _E.QUEUED}),
     **{

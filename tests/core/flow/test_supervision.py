@@ -59,9 +59,9 @@ async def test_a_platform_that_fails_at_once_is_retried_with_growing_jittered_wa
         await clock.advance(400)
         waits = [b - a for a, b in itertools.pairwise(platform.runs)]
         for number, wait in enumerate(waits):
-            most = min(2.0**number, 60.0)
+            most = min(2.0**number, 30.0)
             assert most / 2 <= wait <= most
-        assert len({round(wait / min(2.0**n, 60), 3) for n, wait in enumerate(waits)}) > 3
+        assert len({round(wait / min(2.0**n, 30), 3) for n, wait in enumerate(waits)}) > 3
         await stage.platform.say("hello")
         await stage.quiet()
         assert stage.platform.shown() == ["hello"]

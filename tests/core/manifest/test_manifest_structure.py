@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman import Secret
+from dragoman.manifest.problems import Problems
 from dragoman.manifest.secrets import SecretReader
-from dragoman.manifest.structure import make_converter, structure
+from dragoman.manifest.structure import Structurer
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -22,9 +23,19 @@ if TYPE_CHECKING:
 BASE = Path("/somewhere")
 
 
-def take(value: object, cls: Any) -> Any:
-    converter = make_converter(SecretReader(BASE, {"TOKEN": "value-of-token"}))
-    return structure(converter, value, cls)
+@attrs.frozen
+class Taken:
+    value: Any
+    problems: tuple[Any, ...]
+
+
+def take(value: object, cls: Any) -> Taken:
+    structurer = Structurer(SecretReader(BASE, {"TOKEN": "value-of-token"}))
+    problems = Problems()
+    made = None
+    with problems.at():
+        made = structurer.read(value, cls)
+    return Taken(made, tuple(problems.found))
 
 
 @pytest.mark.parametrize(

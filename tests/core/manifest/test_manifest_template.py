@@ -29,8 +29,8 @@ def choices(catalogue: SmallCatalogue) -> tuple[Choice, ...]:
 def test_the_text_passes_the_check_once_its_secrets_are_set(
     choices: tuple[Choice, ...], read_text: Reader, canary: str
 ) -> None:
-    assert secrets_to_set(choices) == ("CHAT_TOKEN",)
     text = template(choices)
+    assert secrets_to_set(text) == ("CHAT_TOKEN",)
     assert [each.message for each in read_text(text).problems] == [
         "environment variable CHAT_TOKEN is not set"
     ]

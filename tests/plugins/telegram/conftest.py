@@ -23,6 +23,7 @@ from dragoman import Clock, NetworkPolicy, Secret, SystemClock
 from dragoman_telegram.config import TelegramConfig
 from dragoman_telegram.platform import Telegram, open_telegram
 from peers.botapi import TOKEN, BotApi
+from peers.telegram_fake import TelegramFake
 
 
 @attrs.define(eq=False)
@@ -36,10 +37,17 @@ class FakeHost:
     log: logging.Logger = attrs.field(factory=lambda: logging.getLogger("test.telegram"))
     bound: list[str] = attrs.field(factory=list)
     refusal: Exception | None = None
+    words: int = 0
+    """How often the platform said that it is alive."""
+    worked_at: float | None = None
 
     @property
     def name(self) -> str:
         return f"platforms.{self.id}"
+
+    def alive(self) -> None:
+        self.words += 1
+        self.worked_at = self.clock.boot()
 
     async def bind_account(self, account: str) -> None:
         self.bound.append(account)
@@ -51,7 +59,9 @@ class FakeHost:
 class Canned:
     """A server that answers requests in turn from ``script``, and keeps what it was sent.
 
-    A step is an HTTP answer, ``CUT`` (reset the connection after the request) or ``HANG``.
+    A step is an HTTP answer, ``CUT`` (reset the connection after the request), ``HANG`` or
+    ``DRIP`` (an answer that begins and goes on, and never ends). With ``half_closes`` each
+    connection is closed after its first answer, as far as the server can close it alone.
     """
 
     url: str
@@ -62,6 +72,9 @@ class Canned:
 
     CUT = b"cut"
     HANG = b"hang"
+    DRIP = b"drip"
+    half_closes: bool = False
+    half_closed: int = 0
 
     async def serve(self, stream: anyio.abc.ByteStream) -> None:
         async with stream:
@@ -87,7 +100,16 @@ class Canned:
             return False
         if step == self.HANG:
             await stream.receive()
+        if step == self.DRIP:
+            await stream.send(b"HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n")
+            while True:
+                await stream.send(b" ")
+                await anyio.sleep(0.02)
         await stream.send(step)
+        if self.half_closes:
+            await stream.send_eof()
+            self.half_closed += 1
+            await stream.receive()
         return True
 
 
@@ -126,6 +148,12 @@ def no_token_in_logs() -> Iterator[list[str]]:
 def botapi() -> Iterator[BotApi]:
     with BotApi() as api:
         yield api
+
+
+@pytest.fixture
+def fake() -> Iterator[TelegramFake]:
+    with TelegramFake(token=TOKEN) as server:
+        yield server
 
 
 @pytest.fixture

@@ -41,6 +41,9 @@ def test_fc_cfg_01_only_a_bot_token_looks_like_one(value: str, accepted: bool) -
         {"api_url": "https://x?y=1"},
         {"poll_timeout": 0},
         {"poll_timeout": 51},
+        {"poll_margin": 0},
+        {"poll_margin": 61},
+        {"poll_margin": float("nan")},
     ],
 )
 def test_values_that_cannot_work_are_refused(changes: dict[str, Any]) -> None:

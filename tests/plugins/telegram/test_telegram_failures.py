@@ -221,7 +221,7 @@ def update(number: int, **fields: Any) -> dict[str, Any]:
     }
 
 
-async def test_broken_and_unknown_updates_are_skipped_and_confirmed(
+async def test_fc_dup_04_broken_and_unknown_updates_are_skipped_and_confirmed(
     canned: Any, open_bot: OpenBot, ok: Any, no_token_in_logs: list[str]
 ) -> None:
     batch = [
@@ -236,7 +236,12 @@ async def test_broken_and_unknown_updates_are_skipped_and_confirmed(
         with pytest.raises(Unknown):
             await bot.run(keep(events))
         assert [body["offset"] for body in server.bodies[1:]] == [0, 14]
-        assert server.bodies[1]["allowed_updates"] == ["message", "channel_post"]
+        assert server.bodies[1]["allowed_updates"] == [
+            "message",
+            "edited_message",
+            "channel_post",
+            "edited_channel_post",
+        ]
     assert [event.native_id for event in events] == ["10", "13"]
     assert any("update 12: " in line and "skipped" in line for line in no_token_in_logs)
     assert any("galaxy" in line for line in no_token_in_logs)

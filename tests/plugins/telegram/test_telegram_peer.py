@@ -272,10 +272,12 @@ async def run_again(bot: Telegram, inbox: Inbox) -> None:
             await anyio.lowlevel.checkpoint()
 
 
-def test_capabilities_say_what_the_bot_api_offers() -> None:
-    from dragoman_telegram.platform import CAPABILITIES
-
-    assert CAPABILITIES.transport is Transport.AWAITED_CURSOR
-    assert CAPABILITIES.edit
-    assert CAPABILITIES.typing
-    assert not CAPABILITIES.idempotent_send
+async def test_capabilities_say_what_the_bot_api_offers(open_bot: OpenBot) -> None:
+    """A connection is silent only once a poll is overdue by twice its margin."""
+    async with open_bot("http://127.0.0.1:1", poll_timeout=20, poll_margin=4.0) as bot:
+        found = bot.capabilities
+    assert found.transport is Transport.AWAITED_CURSOR
+    assert found.edit
+    assert found.typing
+    assert not found.idempotent_send
+    assert found.silence == 28

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from dragoman import Address, Gone, Inbound, Place, ScopeRule
+from dragoman import Address, Attachment, Gone, Inbound, Place, ScopeRule
 from dragoman.keys import conversation_key
 from dragoman_telegram.account import Account
 from dragoman_telegram.translate import chat_parameters, translate
@@ -274,7 +277,6 @@ def test_fc_att_03_what_is_not_words_is_never_an_empty_text(
         {"new_chat_members": [PERSON]},
         {"left_chat_member": PERSON},
         {"new_chat_title": "x"},
-        {"migrate_to_chat_id": -100},
         {"forum_topic_created": {"name": "x"}},
         {"text": " \n"},
         {},
@@ -324,9 +326,200 @@ def test_a_broken_message_is_skipped_with_a_warning(update: dict[str, Any]) -> N
     assert "skipped" in found.warning
 
 
-@pytest.mark.parametrize("kind", ["edited_message", "poll", "message_reaction", "brand_new"])
-def test_other_kinds_of_update_are_nothing(kind: str) -> None:
+@pytest.mark.parametrize("kind", ["poll", "message_reaction", "brand_new"])
+def test_fc_dup_04_other_kinds_of_update_are_nothing(kind: str) -> None:
     assert translate({"update_id": 1, kind: {}}, ME, "tg").event is None
+
+
+def edited(**fields: Any) -> dict[str, Any]:
+    update = message(**fields)
+    return {"update_id": 2, "edited_message": update["message"]}
+
+
+def test_fc_dup_04_an_edit_is_an_event_of_its_own_that_names_the_message() -> None:
+    """A2, C1: it is dated by the edit, and has the sender and the place of the message."""
+    first = event_of(message(text="Write page"))
+    event = event_of(edited(text="Write page, then verify", edit_date=1_800_000_060))
+    assert (event.edits, first.edits) == (True, False)
+    assert (event.native_id, event.message_id) == ("2", first.message_id)
+    assert (event.address, event.sender) == (first.address, first.sender)
+    assert event.text == "Write page, then verify"
+    assert event.sent_at.timestamp() == 1_800_000_060
+
+
+def test_fc_dup_04_an_edited_channel_post_is_an_edit_by_the_channel() -> None:
+    post = {"message_id": 1, "date": 1, "chat": {"id": -1008888, "type": "channel"}, "text": "x"}
+    event = event_of({"update_id": 3, "edited_channel_post": post})
+    assert event.edits
+    assert event.sender.id == "chat:-1008888"
+    assert event.sent_at.timestamp() == 1
+
+
+def test_a_step_of_a_live_location_is_nothing_to_answer() -> None:
+    place = {"latitude": 1.0, "longitude": 2.0, "live_period": 900}
+    assert event_of(message(location=place)).text == "[location 1, 2]"
+    assert translate(edited(location=place), ME, "tg").event is None
+
+
+def photo(identity: str, width: int) -> dict[str, Any]:
+    return {"file_id": identity, "width": width, "height": width, "file_size": 10 * width}
+
+
+def test_fc_con_01_the_members_of_an_album_name_it_and_carry_their_files() -> None:
+    """A2: the caption is the text of the one that has it."""
+    found = [
+        event_of(
+            message(
+                message_id=number,
+                media_group_id="g1",
+                photo=[photo(f"s{number}", 90), photo(f"l{number}", 800), photo("m", 320)],
+                caption="look" if number == 102 else None,
+            )
+        )
+        for number in (101, 102)
+    ]
+    assert [event.album for event in found] == ["g1", "g1"]
+    assert [event.text for event in found] == ["[photo]", "look"]
+    assert [event.attachments for event in found] == [
+        (Attachment(f"l{number}", "photo", size=8000),) for number in (101, 102)
+    ]
+    assert event_of(message(text="alone")).album == ""
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        (
+            {"document": {"file_id": "F", "file_name": "big.zip", "file_size": 314572800}},
+            Attachment("F", "document", name="big.zip", size=314572800),
+        ),
+        (
+            {"audio": {"file_id": "F", "file_name": "a.mp3", "mime_type": "audio/mpeg"}},
+            Attachment("F", "audio", name="a.mp3", mime="audio/mpeg"),
+        ),
+        (
+            {"video": {"file_id": "F", "mime_type": "video/mp4", "file_size": True}},
+            Attachment("F", "video", mime="video/mp4"),
+        ),
+        (
+            {"animation": {"file_id": "F"}, "document": {"file_id": "F"}},
+            Attachment("F", "animation"),
+        ),
+        (
+            {"voice": {"mime_type": "audio/ogg", "duration": 3, "file_id": "V1"}},
+            Attachment("V1", "voice", mime="audio/ogg"),
+        ),
+        ({"video_note": {"file_id": "F", "file_size": -1}}, Attachment("F", "video_note")),
+        ({"sticker": {"emoji": "👍", "file_id": "S1"}}, Attachment("S1", "sticker")),
+        (
+            {"document": {"file_id": "F", "file_name": "a\nIgnore\u202e\0.txt"}},
+            Attachment("F", "document", name="a Ignore .txt"),
+        ),
+    ],
+)
+def test_fc_att_03_a_file_is_named_with_what_telegram_says_of_it(
+    fields: dict[str, Any], expected: Attachment
+) -> None:
+    assert event_of(message(**fields)).attachments == (expected,)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"text": "x"},
+        {"photo": []},
+        {"photo": [{}]},
+        {"document": {"file_name": "x"}},
+        {"voice": {"file_id": 7}},
+        {"contact": {"first_name": "Bob"}},
+    ],
+)
+def test_without_a_file_id_there_is_no_file(fields: dict[str, Any]) -> None:
+    found = translate(message(**fields), ME, "tg").event
+    assert found is None or found.attachments == ()
+
+
+@pytest.mark.parametrize(
+    ("fields", "continues"),
+    [
+        ({"text": "x" * 4096}, True),
+        ({"text": "x" * 4000}, True),
+        ({"text": "x" * 3999}, False),
+        ({"text": "🎉" * 2000}, True),
+        ({"text": "🎉" * 1999}, False),
+        ({"caption": "x" * 4096, "photo": [{}]}, False),
+        ({"text": "x" * 4096, "forward_origin": {}}, False),
+        ({"text": "/note " + "x" * 4090}, False),
+        (
+            {
+                "text": "/note@dragoman_bot " + "x" * 4070,
+                "entities": [{"type": "bot_command", "offset": 0, "length": 18}],
+            },
+            False,
+        ),
+    ],
+)
+def test_fc_con_02_only_a_text_near_the_clients_cut_may_go_on(
+    fields: dict[str, Any], continues: bool
+) -> None:
+    assert event_of(message(**fields)).continues is continues
+    assert not event_of(edited(**fields)).continues
+
+
+@pytest.mark.parametrize("chat", [DM, GROUP], ids=["dm", "group"])
+@pytest.mark.parametrize("name", ["dragoman_bot", "DRAGOMAN_BOT"])
+def test_fc_con_03_a_command_for_this_bot_loses_its_name_and_keeps_its_case(
+    chat: dict[str, Any], name: str
+) -> None:
+    event = event_of(
+        message(chat=chat, text=f"/STOP@{name}", entities=[mention(0, 18, "bot_command")])
+    )
+    assert (event.text, event.addressed) == ("/STOP", True)
+
+
+@pytest.mark.parametrize("kind", ["message", "edited_message"])
+def test_fc_con_03_a_command_for_another_bot_in_a_group_is_not_for_us(kind: str) -> None:
+    fields = message(chat=GROUP, text="/stop@other_bot", entities=[mention(0, 15, "bot_command")])[
+        "message"
+    ]
+    assert translate({"update_id": 1, kind: fields}, ME, "tg").event is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "ids"),
+    [
+        ({"chat": {"id": -5, "type": "group"}, "migrate_to_chat_id": -1009}, ("-5", "-1009")),
+        ({"chat": GROUP, "migrate_from_chat_id": -5}, ("-5", "-1001500000001")),
+    ],
+)
+def test_fc_thr_07_a_group_that_moved_is_told_to_the_operator_with_both_ids(
+    fields: dict[str, Any], ids: tuple[str, str]
+) -> None:
+    found = translate(message(**fields), ME, "tg")
+    assert found.event is None
+    assert all(number in found.warning for number in ids)
+
+
+@pytest.fixture
+def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+def test_fc_tim_01_dates_are_utc_in_the_hour_that_the_local_clock_has_twice(berlin: None) -> None:
+    first, second = (datetime(2026, 10, 25, hour, 30, tzinfo=UTC) for hour in (0, 1))
+    found = [
+        event_of(message(text="x", date=int(moment.timestamp()))).sent_at
+        for moment in (first, second)
+    ]
+    assert found == [first, second]
+    assert [moment.isoformat() for moment in found] == [
+        "2026-10-25T00:30:00+00:00",
+        "2026-10-25T01:30:00+00:00",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from hypothesis import given
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from dragoman_telegram.account import Account
 from dragoman_telegram.entities import read_entities
-from dragoman_telegram.translate import translate
+from dragoman_telegram.translate import UPDATE_KINDS, translate
 
 ME = Account(7, "dragoman_bot")
 
@@ -17,6 +18,20 @@ FIELDS = [
     "update_id",
     "message",
     "channel_post",
+    "edited_message",
+    "edited_channel_post",
+    "edit_date",
+    "media_group_id",
+    "photo",
+    "document",
+    "animation",
+    "file_id",
+    "file_name",
+    "mime_type",
+    "file_size",
+    "width",
+    "height",
+    "migrate_to_chat_id",
     "chat",
     "id",
     "type",
@@ -83,24 +98,32 @@ plausible = st.fixed_dictionaries(
         "forward_origin": json_like,
         "reply_to_message": json_like,
         "message_thread_id": scalars,
+        "edit_date": scalars,
+        "media_group_id": scalars,
+        "photo": json_like,
+        "document": json_like,
     },
-).flatmap(
-    lambda message: st.fixed_dictionaries(
-        {
-            "update_id": st.integers(0),
-            "message": st.just(message | {"chat": {"id": -5, "type": "group"}}),
-        }
-    )
+)
+updates = st.builds(
+    lambda number, kind, message: {
+        "update_id": number,
+        kind: message | {"chat": {"id": -5, "type": "group"}},
+    },
+    st.integers(0),
+    st.sampled_from(UPDATE_KINDS),
+    plausible,
 )
 
 
-@given(st.dictionaries(st.sampled_from(FIELDS), json_like, max_size=8) | plausible)
+@given(st.dictionaries(st.sampled_from(FIELDS), json_like, max_size=8) | updates)
 def test_no_update_raises_and_every_event_has_a_text_that_can_be_stored(update: Any) -> None:
     event = translate(update, ME, "tg").event
     if event is not None:
         assert event.text.strip()
         assert event.sender.id
-        for text in (event.text, event.sender.name, event.address.channel, event.address.thread):
+        assert event.sent_at.utcoffset() == timedelta(0)
+        files = [text for file in event.attachments for text in (file.id, file.name, file.mime)]
+        for text in (event.text, event.sender.name, event.address.thread, event.album, *files):
             text.encode()
 
 

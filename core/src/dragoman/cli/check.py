@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dragoman.manifest.document import Finding
     from dragoman.manifest.load import Inspection
-    from dragoman.manifest.problems import Finding
     from dragoman.plugins.catalogue import Catalogue
 
 
@@ -54,7 +54,7 @@ def _opened(found: Inspection, path: Path, catalogue: Catalogue) -> Inspection:
 
     from dragoman.cli.opening import problems_of_opening
     from dragoman.cli.serving import make_importable
-    from dragoman.manifest.problems import Finding
+    from dragoman.manifest.document import Finding
 
     assert found.manifest is not None
     make_importable(path)

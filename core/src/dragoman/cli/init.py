@@ -35,7 +35,8 @@ def run(args: argparse.Namespace) -> int:
             _choice(catalogue, "platforms", args.platform),
             _choice(catalogue, "runtimes", args.runtime),
         )
-        write(args.manifest, template(choices), replace=args.force)
+        text = template(choices)
+        write(args.manifest, text, replace=args.force)
     except FileExistsError:
         print(f"{args.manifest} is there already; --force replaces it", file=sys.stderr)
         return 2
@@ -43,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"dragoman: {error}", file=sys.stderr)
         return 2
     print(f"{args.manifest} is written. Now:")
-    for variable in secrets_to_set(choices):
+    for variable in secrets_to_set(text):
         print(f"  set the environment variable {variable}")
     print("  put your own immutable id into [access] owners")
     print(f"  dragoman check -m {args.manifest}")

@@ -9,14 +9,17 @@ from collections.abc import Sequence
 from typing import Final, Protocol, TypeAlias, cast
 
 from dragoman.components import CliCommand
+from dragoman.process.exits import end_quietly_on_signals
 
 EXIT_CODES: Final = """\
 exit codes:
-  0   done
+  0   done, or ended in order when asked to
   1   failed
   2   the manifest, a plugin or the command line has problems; nothing was started
+  70  the event loop was held too long, or the orderly end took too long
   75  not now: another process holds the store
   130 ended by Ctrl-C
+  128+n  asked again to end, by signal n
 
 plugins that dragoman.toml, or the manifest after -m, names may add commands
 """
@@ -51,6 +54,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the entry point of the program."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     name = next((word for word in arguments if not word.startswith("-")), "")
+    if name == "run":
+        end_quietly_on_signals()
     command = _find(name, arguments)
     parser = _parser(name, command)
     args = parser.parse_args(arguments)

@@ -19,6 +19,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="what is logged; info by default",
     )
     parser.add_argument("--log-json", action="store_true", help="log one JSON object a line")
+    parser.add_argument(
+        "--standby",
+        action="store_true",
+        help="wait while another process holds the store, and take over when it ends",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -45,4 +50,4 @@ def run(args: argparse.Namespace) -> int:
     configure_logs(redactor, level=args.log_level, as_json=args.log_json)
     for warning in loaded.warnings:
         print(f"warning: {warning}", file=sys.stderr)
-    return serve(Application(loaded.manifest, catalogue, redactor))
+    return serve(Application(loaded.manifest, catalogue, redactor), standby=args.standby)

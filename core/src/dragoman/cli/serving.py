@@ -2,22 +2,43 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import logging
 import os
 import signal
 import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
+from types import FrameType
 from typing import Any, Final, TypeAlias
 
 import anyio
+import attrs
 
-from dragoman.application import Application
-from dragoman.errors import DragomanError, StoreHeld
-from dragoman.secret import Redactor
+from dragoman.application import FLUSH_SECONDS, Application
+from dragoman.causes import leaves
+from dragoman.errors import (
+    AccountMismatch,
+    DragomanError,
+    ManifestError,
+    PluginError,
+    SchemaTooNew,
+    StoreHeld,
+)
+from dragoman.logs import logger
+from dragoman.process import exits
+from dragoman.process.systemd import Notifier
+from dragoman.process.watchdog import watch_loop
 
-FAILED: Final = 1
-NOT_USABLE: Final = 2
-TEMPORARY: Final = 75
+STOP_MARGIN: Final = 20.0
+"""Seconds that an orderly end may take beyond the grace of running turns."""
+
+LINGER_SECONDS: Final = 1.0
+"""How long threads of somebody else may hold the process when everything is closed."""
+
+LOOK_SECONDS: Final = 0.2
+"""Seconds between two looks at a store that another process holds."""
 
 Companion: TypeAlias = Callable[[Application], Coroutine[Any, Any, None]]
 
@@ -32,46 +53,138 @@ def make_importable(manifest: Path) -> None:
         sys.path.append(folder)
 
 
-def serve(app: Application, companion: Companion | None = None) -> int:
+def serve(
+    app: Application,
+    companion: Companion | None = None,
+    *,
+    standby: bool = False,
+    margin: float = STOP_MARGIN,
+) -> int:
     """Run until a signal, or until the companion asks to stop; return the exit code.
 
-    The first SIGINT or SIGTERM asks for an orderly end, the second ends the process at once.
+    The first SIGINT or SIGTERM asks for an orderly end, the second ends the process at once; so
+    does an orderly end that takes ``margin`` seconds longer than its grace. With ``standby`` a
+    store that another process holds is waited for.
     """
-    code = 0
-    try:
-        anyio.run(_serve, app, companion)
-    except* StoreHeld as group:
-        code = _say(group, app.redactor, TEMPORARY)
-    except* DragomanError as group:
-        code = _say(group, app.redactor, NOT_USABLE)
+    service = _Service(app, companion, standby, margin, Notifier.of(os.environ))
+    code = anyio.run(service.run)
+    if not exits.lingering():
+        service.dismiss()
     return code
 
 
-async def _serve(app: Application, companion: Companion | None) -> None:
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_watch_signals, app)
-        if companion:
-            tasks.start_soon(companion, app)
-        await app.run()
-        tasks.cancel_scope.cancel()
+@attrs.define(eq=False)
+class _Service:
+    """One run of an application as a process."""
 
+    _app: Application
+    _companion: Companion | None
+    _standby: bool
+    _margin: float
+    _notifier: Notifier
+    _log: logging.Logger = attrs.field(init=False)
+    _asked: bool = attrs.field(init=False, default=False)
+    _ready: bool = attrs.field(init=False, default=False)
+    _starting: anyio.CancelScope = attrs.field(init=False)
+    _dismiss: list[Callable[[], None]] = attrs.field(init=False, factory=list)
 
-async def _watch_signals(app: Application) -> None:
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        await anext(signals)
-        app.stop()
-        async for number in signals:
-            # Asked twice: whatever is durable by now is what the next start goes on from.
-            os._exit(128 + number)
+    @_log.default
+    def _make_log(self) -> logging.Logger:
+        return logger("process", self._app.redactor)
 
+    async def run(self) -> int:
+        """Run; from then on a timer ends the process, unless it ends by itself in time."""
+        self._starting = anyio.CancelScope()
+        self._take_signals()
+        code = await self._run_to_code()
+        self.dismiss()
+        if threads := exits.lingering():
+            words = f"all is closed; ended beside threads that go on: {', '.join(threads)}"
+            self._end_after(LINGER_SECONDS, code, words, stacks=False)
+        return code
 
-def _say(group: BaseExceptionGroup[DragomanError], redactor: Redactor, code: int) -> int:
-    for error in _leaves(group):
-        print(f"dragoman: {redactor(str(error))}", file=sys.stderr)
-    return code
+    def dismiss(self) -> None:
+        """Take back whatever would end the process."""
+        while self._dismiss:
+            self._dismiss.pop()()
 
+    def started(self, value: None = None) -> None:
+        """Take note that everything is open and recovered; called by the application."""
+        del value
+        self._ready = True
+        self._notifier.tell("READY=1", "STATUS=running")
 
-def _leaves(error: BaseException) -> list[BaseException]:
-    if isinstance(error, BaseExceptionGroup):
-        return [leaf for inner in error.exceptions for leaf in _leaves(inner)]
-    return [error]
+    async def _run_to_code(self) -> int:
+        code = exits.ORDERED
+        try:
+            await self._work()
+        except* StoreHeld as group:
+            code = self._say(group, exits.HELD)
+        except* (ManifestError, PluginError, SchemaTooNew, AccountMismatch) as group:
+            code = self._say(group, exits.NOT_USABLE)
+        except* DragomanError as group:
+            code = self._say(group, exits.FAILED)
+        except* Exception as group:  # noqa: BLE001 - the last border; secrets are taken out here
+            self._log.critical("unexpected error", exc_info=group)
+            code = exits.FAILED
+        return code
+
+    async def _work(self) -> None:
+        limits = self._app.manifest.limits
+        async with watch_loop(self._log, limits.loop_limit), anyio.create_task_group() as tasks:
+            tasks.start_soon(self._notifier.give_signs_of_life)
+            if self._companion:
+                tasks.start_soon(self._companion, self._app)
+            with self._starting:
+                await self._run_application()
+            tasks.cancel_scope.cancel()
+
+    async def _run_application(self) -> None:
+        told = False
+        while True:
+            try:
+                return await self._app.run(task_status=self)
+            except StoreHeld as error:
+                if not self._standby:
+                    raise
+                if not told:
+                    self._log.warning("standing by: %s is in use by %s", error.path, error.holder)
+                    # A service that stands by has started: its manager need not wait for more.
+                    self._notifier.tell("READY=1", f"STATUS=standing by for {error.holder}")
+                told = True
+            await anyio.sleep(LOOK_SECONDS)
+
+    def _take_signals(self) -> None:
+        """Hear signals in the main thread itself: the second one counts even if the loop is held."""
+        loop = asyncio.get_running_loop()
+
+        def hear(number: int, frame: FrameType | None) -> None:
+            del frame
+            if self._asked:
+                exits.end_now(128 + number, "asked again to end: ended at once")
+            self._asked = True
+            # When the loop has been closed, the process is ending already.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(self._end)
+
+        for number in exits.SIGNALS:
+            signal.signal(number, hear)
+
+    def _end(self) -> None:
+        """Begin the orderly end. What has not started yet is not started any more."""
+        grace = self._app.manifest.limits.grace
+        seconds = grace + max(self._margin, FLUSH_SECONDS)
+        self._notifier.stopping(seconds + LINGER_SECONDS + exits.DUMP_SECONDS)
+        self._end_after(grace + self._margin, exits.OVERRUN, "the orderly end takes too long")
+        if self._ready:
+            self._app.stop()
+        else:
+            self._starting.cancel()
+
+    def _end_after(self, seconds: float, code: int, words: str, *, stacks: bool = True) -> None:
+        self._dismiss.append(exits.end_after(seconds, code, words, stacks=stacks).cancel)
+
+    def _say(self, group: BaseExceptionGroup[DragomanError], code: int) -> int:
+        for error in leaves(group):
+            print(f"dragoman: {self._app.redactor(str(error))}", file=sys.stderr)
+        return code

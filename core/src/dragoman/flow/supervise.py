@@ -1,27 +1,34 @@
-"""Keeps one platform connected: runs it, and runs it again when the connection is lost."""
+"""Keeps one platform connected: runs it, and runs it again when the connection is lost or silent."""
 
 from __future__ import annotations
 
 import logging
 import math
 import random
+import socket
 from collections.abc import Callable
 from typing import Final
 
 import anyio
+import anyio.lowlevel
 import attrs
 
-from dragoman.causes import describe, find
+from dragoman.causes import describe, find, leaves
 from dragoman.clock import Clock
-from dragoman.errors import AccountMismatch, Unauthorized
+from dragoman.errors import AccountMismatch, DragomanError, Unauthorized
 from dragoman.hookspecs import PlatformStatus
 from dragoman.messages import Deliver
 from dragoman.protocols import Platform
 
 FIRST: Final = 1.0
-CAP: Final = 60.0
+CAP: Final = 30.0
+"""The longest wait: what is said after a network is back waits no longer than this."""
 STEADY: Final = 60.0
 """A connection that held this long was a good one: the next wait starts over."""
+STUCK: Final = 10.0
+"""How long an adapter may take to end once it is cancelled, before that is reported."""
+STILL_STUCK: Final = 60.0
+"""How often an adapter that goes on not ending is reported."""
 
 
 @attrs.define(eq=False)
@@ -45,40 +52,116 @@ class Backoff:
         self._next = FIRST
 
 
-async def supervise(
-    name: str,
-    platform: Platform,
-    deliver: Deliver,
-    *,
-    clock: Clock,
-    log: logging.Logger,
-    observe: Callable[[PlatformStatus], None],
-) -> None:
-    """Run a platform until cancelled, or until its account is refused.
+@attrs.define(eq=False, kw_only=True)
+class Supervisor:
+    """One platform's connection.
 
-    Whatever a platform raises ends this connection only; no other instance notices.
+    ``worked_at`` tells the boot time of the platform's last completed work, ``observe`` is told of
+    every change. Whatever the platform raises ends its connection only; no other notices.
     """
-    backoff = Backoff()
-    while True:
-        observe(PlatformStatus(name, "running"))
-        started = clock.boot()
-        try:
-            await platform.run(deliver)
-            reason = "the connection ended"
-        except Exception as error:  # noqa: BLE001 - an adapter's failure is its connection's end
-            final = find(error, Unauthorized, AccountMismatch)
-            if final is not None:
-                log.error("platform %s stopped: %s", name, final)
-                observe(PlatformStatus(name, "stopped", str(final)))
+
+    name: str
+    platform: Platform
+    deliver: Deliver
+    clock: Clock
+    log: logging.Logger
+    observe: Callable[[PlatformStatus], None]
+    worked_at: Callable[[], float | None]
+
+    async def run(self) -> None:
+        """Keep the platform connected until cancelled, or until its account is refused."""
+        backoff = Backoff()
+        while True:
+            self.observe(PlatformStatus(self.name, "running"))
+            started = self.clock.boot()
+            try:
+                reason = await self._connection()
+            except (Unauthorized, AccountMismatch) as final:
+                self.log.error("platform %s stopped: %s", self.name, final)
+                self.observe(PlatformStatus(self.name, "stopped", str(final)))
                 return
-            reason = describe(error)
+            if self.clock.boot() - started >= STEADY:
+                backoff.reset()
+            seconds = backoff.wait()
+            self.log.warning("platform %s reconnects in %.1f s: %s", self.name, seconds, reason)
+            self.observe(PlatformStatus(self.name, "waiting", reason))
+            await self.clock.sleep(seconds)
+
+    async def _connection(self) -> str:
+        """Be connected once; return why that ended. Raises where it makes no sense to try again."""
+        silence = self.platform.capabilities.silence
+        ended = anyio.Event()
+        outcome: str | DragomanError = f"no sign of work for {silence} s"
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._watch, silence, ended, tasks.cancel_scope)
+            try:
+                outcome = await self._attempt()
+            finally:
+                ended.set()
+            tasks.cancel_scope.cancel()
+        await anyio.lowlevel.checkpoint_if_cancelled()
+        if isinstance(outcome, str):
+            return outcome
+        raise outcome
+
+    async def _attempt(self) -> str | DragomanError:
+        try:
+            await self.platform.run(self.deliver)
+        except Exception as error:  # noqa: BLE001 - an adapter's failure is its connection's end
+            return find(error, Unauthorized, AccountMismatch) or reason_of(error)
         except anyio.get_cancelled_exc_class():
             if anyio.current_effective_deadline() == -math.inf:
                 raise
-            reason = "the adapter cancelled itself"
-        if clock.boot() - started >= STEADY:
-            backoff.reset()
-        seconds = backoff.wait()
-        log.warning("platform %s reconnects in %.1f s: %s", name, seconds, reason)
-        observe(PlatformStatus(name, "waiting", reason))
-        await clock.sleep(seconds)
+            return "the adapter cancelled itself"
+        return "the connection ended"
+
+    async def _watch(
+        self, silence: float | None, ended: anyio.Event, connection: anyio.CancelScope
+    ) -> None:
+        """Cancel a connection that says nothing, and report one that does not end when cancelled."""
+        try:
+            if silence is None:
+                await anyio.sleep_forever()
+            else:
+                await self._until_silent(silence)
+                self.log.warning("platform %s: no sign of work for %g s", self.name, silence)
+                connection.cancel()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._until_ended(ended)
+
+    async def _until_silent(self, silence: float) -> None:
+        """Return when the platform has completed nothing for so long: nothing at all counts, too."""
+        begin = self.clock.boot()
+        while True:
+            heard = max(begin, self.worked_at() or begin)
+            rest = heard + silence - self.clock.boot()
+            if rest <= 0:
+                return
+            await self.clock.sleep(rest)
+
+    async def _until_ended(self, ended: anyio.Event) -> None:
+        cancelled = self.clock.boot()
+        wait = STUCK
+        while not ended.is_set():
+            with self.clock.move_on_after(wait):
+                await ended.wait()
+            if not ended.is_set():
+                seconds = self.clock.boot() - cancelled
+                reason = f"stuck adapter: not ended {seconds:.0f} s after it was cancelled"
+                self.log.error("platform %s: %s", self.name, reason)
+                self.observe(PlatformStatus(self.name, "waiting", reason))
+            wait = STILL_STUCK
+
+
+def reason_of(error: BaseException) -> str:
+    """Say why a connection was lost, and name the failure of a name's resolution as such."""
+    text = describe(error)
+    cause: BaseException | None = next(leaves(error))
+    for _ in range(10):  # a chain of causes may lead back to its begin
+        if isinstance(cause, socket.gaierror):
+            return f"DNS: a name could not be resolved ({text})"
+        if cause is None:
+            break
+        cause = cause.__cause__ or cause.__context__
+    return text

@@ -1,143 +1,104 @@
-"""A manifest on its way from bytes to values: the raw tables, their lines, the findings so far."""
+"""A manifest as a document: its tables, their lines, and what was found about them so far."""
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import attrs
 
 from dragoman.manifest.locate import KeyPath, locate
-from dragoman.manifest.primitives import toml_type
-from dragoman.manifest.problems import Finding, Report, suggest
-
-if TYPE_CHECKING:
-    from cattrs import Converter
+from dragoman.manifest.problems import LONGEST_KEY, Problems
 
 FORMAT: Final = 1
 """The version of the manifest's format that this dragoman reads."""
 
 ID: Final = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 
+_BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 _POSITION: Final = re.compile(r" ?\(at (?:line (\d+), column \d+|end of document)\)$")
+
+
+@attrs.frozen
+class Finding:
+    """One problem or warning. ``path`` is empty where it is about the file as a whole."""
+
+    file: str
+    line: int | None
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        return ": ".join(part for part in (place, self.path, self.message) if part)
 
 
 @attrs.define(eq=False)
 class Document:
-    """One manifest while it is read. ``base`` is the directory that relative paths start at."""
+    """One manifest while it is read: problems forbid to use it, warnings ask for a look."""
 
-    raw: dict[str, Any] = attrs.field(repr=False)
-    base: Path
-    report: Report
-    converter: Converter = attrs.field(repr=False)
-
-    def structured(self, path: KeyPath, value: object, cls: Any) -> Any | None:
-        """Return ``value`` as a ``cls``, or report its problems under ``path``."""
-        from dragoman.manifest.structure import structure
-
-        result = structure(self.converter, value, cls)
-        for inner, message in result.problems:
-            self.report.problem((*path, *inner), message)
-        return result.value
+    file: str
+    raw: Mapping[str, Any] = attrs.field(repr=False)
+    lines: Mapping[KeyPath, int] = attrs.field(repr=False)
+    problems: Problems = attrs.field(factory=Problems)
+    warnings: Problems = attrs.field(factory=Problems)
 
     def table(self, key: str) -> dict[str, Any]:
         """Return a top-level table; an empty one where there is none, or something else."""
-        value = self.raw.get(key, {})
-        if isinstance(value, dict):
-            return value
-        self.report.problem((key,), f"expected a table, got {toml_type(value)}")
-        return {}
+        value = self.raw.get(key)
+        return value if isinstance(value, dict) else {}
 
-    def subtables(self, key: str) -> dict[str, dict[str, Any]]:
-        """Return the tables of a top-level table, without those that cannot be one."""
-        return {
-            name: value
-            for name, value in self.table(key).items()
-            if self._is_usable((key, name), name, value)
+    def line_of(self, path: KeyPath) -> int:
+        """Return the line of the innermost part of ``path`` that is written in the file."""
+        while path and path not in self.lines:
+            path = path[:-1]
+        return self.lines.get(path, 1)
+
+    def findings(self, problems: Problems, redact: Callable[[str], str]) -> tuple[Finding, ...]:
+        """Return problems by line, each once, with known secrets taken out of their messages."""
+        found = {
+            Finding(self.file, self.line_of(path), spell(path), redact(text)): None
+            for path, text in problems.found
         }
-
-    def _is_usable(self, path: KeyPath, name: str, value: object) -> bool:
-        if not isinstance(value, dict):
-            self.report.problem(path, f"expected a table, got {toml_type(value)}")
-            return False
-        if not ID.fullmatch(name):
-            self.report.problem(
-                path, "an id is 1 to 32 of a-z, 0-9, _ and -, and begins with a letter"
-            )
-            return False
-        return True
+        return tuple(sorted(found, key=lambda each: (each.line or 0, each.path)))
 
 
-def parse(path: Path, file: str) -> tuple[dict[str, Any], dict[KeyPath, int]] | Finding:
-    """Return a file's tables and their lines, or the one problem that makes it unreadable."""
+def open_document(path: Path) -> Document | Finding:
+    """Return the document at ``path``, or the one problem that makes it unreadable."""
+    file = str(path)
+    text = ""
     try:
         data = path.read_bytes()
+        text = data.decode("utf-8-sig")
+        return Document(file, tomllib.loads(text), locate(text))
     except FileNotFoundError:
         return Finding(file, None, "", "there is no such file — `dragoman init` writes one")
     except OSError as error:
         return Finding(file, None, "", f"cannot be read: {error.strerror}")
-    try:
-        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
+        line = error.object.count(b"\n", 0, error.start) + 1
         return Finding(file, line, "", "not UTF-8; save the file with that encoding")
-    try:
-        return tomllib.loads(text), locate(text)
     except tomllib.TOMLDecodeError as error:
-        message = str(error)
-        position = _POSITION.search(message)
+        position = _POSITION.search(str(error))
         line = int(position[1]) if position and position[1] else text.count("\n") + 1
-        return Finding(file, line, "", f"not TOML: {_POSITION.sub('', message)}")
+        return Finding(file, line, "", f"not TOML: {_POSITION.sub('', str(error))}")
     except RecursionError:
         return Finding(file, None, "", "arrays or tables are nested too deeply")
     except ValueError:
         return Finding(file, None, "", "not TOML: a number has too many digits")
 
 
-def check_format(raw: dict[str, Any], report: Report) -> bool:
-    """Say whether the rest of the file can be understood at all."""
-    version = raw.get("manifest")
-    if version is None:
-        report.problem(("manifest",), f"write `manifest = {FORMAT}`: the version of this format")
-    elif isinstance(version, bool) or not isinstance(version, int):
-        report.problem(("manifest",), f"expected an integer, got {toml_type(version)}")
-    elif version != FORMAT:
-        report.problem(
-            ("manifest",), f"version {version} is not known; this dragoman reads {FORMAT}"
-        )
-        return False
-    return True
+def spell(path: KeyPath) -> str:
+    """Return a key path as the file writes it: ``platforms.telegram.allow[1]``."""
+    parts = (f"[{part}]" if isinstance(part, int) else f".{_key(part)}" for part in path)
+    return "".join(parts).removeprefix(".")
 
 
-def report_unknown_keys(raw: dict[str, Any], known: list[str], report: Report) -> None:
-    """Report top-level keys that mean nothing."""
-    for key in raw:
-        if key not in known:
-            report.problem((key,), f"unknown key{suggest(key, known)}")
-
-
-def report_unexpanded(raw: dict[str, Any], report: Report) -> None:
-    """Report each string that counts on being expanded: it would be used as it stands."""
-    for path, text in strings_in(raw):
-        if "${" in text:
-            report.problem(
-                path,
-                '"${" is not expanded here: write the value itself, '
-                'or { env = "NAME" } where a secret is expected',
-            )
-            report.explained |= {path, path[:-1]}
-
-
-def strings_in(value: object, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
-    """Yield every string value inside a table, with its key path."""
-    if isinstance(value, str):
-        yield path, value
-    elif isinstance(value, dict):
-        for key, inner in value.items():
-            yield from strings_in(inner, (*path, key))
-    elif isinstance(value, list):
-        for index, inner in enumerate(value):
-            yield from strings_in(inner, (*path, index))
+def _key(part: str) -> str:
+    if len(part) > LONGEST_KEY:
+        part = f"{part[:8]}…"
+    return part if _BARE.fullmatch(part) else json.dumps(part, ensure_ascii=False)

@@ -8,11 +8,10 @@ has is the platform's own matter: a configuration class may define a static meth
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-from dragoman.manifest.primitives import toml_type
-from dragoman.manifest.problems import UnusableValueError, suggest
+from dragoman.manifest.problems import UnusableValueError, expect
 
 CheckId: TypeAlias = Callable[[str, str], str | None]
 
@@ -21,13 +20,16 @@ ROUTE_IDS: Final = ("workspace", "channel", "thread", "user")
 
 _NUMBER: Final = re.compile(r"-?[0-9]+")
 _KIND: Final = re.compile(r"[a-z][a-z0-9_-]*")
+_NAME: Final = (
+    "names grant nothing, because they change hands: use the immutable id "
+    "(people see their own with /whoami)"
+)
+_LIST_THEM: Final = "list each id that may, as kind:id"
 
 
 def route_id(value: object) -> str:
     """Return an id of a route: an integer and its digits in quotes are the same."""
-    text = _text(value)
-    _refuse_placeholders(text, "leave the key out to match everything")
-    return text
+    return _text(value, "the id", "leave the key out to match everything")
 
 
 def access_entry(value: object, list_name: str, checks: Mapping[str, CheckId | None]) -> str:
@@ -36,64 +38,35 @@ def access_entry(value: object, list_name: str, checks: Mapping[str, CheckId | N
     ``checks`` has a key for each kind of configured platform. Where there is only one kind, a bare
     number belongs to it; that stops being accepted, with an explanation, when a second one comes.
     """
-    text = _text(value)
-    remedy = "list each id that may, as kind:id"
-    _refuse_placeholders(text, remedy)
+    text = _text(value, "the id", _LIST_THEM)
     if _NUMBER.fullmatch(text):
         text = f"{_only_kind(checks, text)}:{text}"
     kind, colon, rest = text.partition(":")
     kind = kind.strip()
     if not colon or not _KIND.fullmatch(kind):
-        if text.startswith("@"):
-            raise UnusableValueError(_NAME)
-        raise UnusableValueError('expected "kind:id", as in "telegram:12345678"')
-    parts = [part.strip() for part in rest.split(":")]
-    for part in parts:
-        if not part:
-            raise UnusableValueError(f"a part of the id after {kind}: is empty")
-        _refuse_placeholders(part, remedy)
-    _refuse_names(parts)
+        is_name = text.startswith("@")
+        raise UnusableValueError(
+            _NAME if is_name else 'expected "kind:id", as in "telegram:12345678"'
+        )
+    parts = [_text(each, f"a part of the id after {kind}:", _LIST_THEM) for each in rest.split(":")]
+    if any(each.isspace() for part in parts for each in part):
+        raise UnusableValueError(f"an id has no white space inside; {_NAME}")
+    # Not so `@name:server`: that is a whole address, and on its platforms the id.
+    if parts[-1].startswith("@"):
+        raise UnusableValueError(_NAME)
     _ask(checks.get(kind), list_name, ":".join(parts))
     return ":".join((kind, *parts))
 
 
-def unknown_kind(entry: str, kinds: Sequence[str]) -> str | None:
-    """Return a warning for an entry whose kind no configured platform has."""
-    kind = entry.partition(":")[0]
-    if kind in kinds:
-        return None
-    return f"no platform of kind {kind!r} is configured{suggest(kind, list(kinds))}"
-
-
-_NAME: Final = (
-    "names grant nothing, because they change hands: use the immutable id "
-    "(people see their own with /whoami)"
-)
-
-
-def _text(value: object) -> str:
-    if isinstance(value, bool) or not isinstance(value, int | str):
-        raise UnusableValueError(f"expected an id, got {toml_type(value)}")
-    text = str(value).strip()
+def _text(value: object, what: str, remedy: str) -> str:
+    text = str(value if isinstance(value, str) else expect(value, int, "an id")).strip()
     if not text:
-        raise UnusableValueError("the id is empty")
-    return text
-
-
-def _refuse_placeholders(text: str, remedy: str) -> None:
+        raise UnusableValueError(f"{what} is empty")
     if text == "*":
         raise UnusableValueError(f'"*" is not an id and would let everybody in; {remedy}')
     if not text.strip("-"):
         raise UnusableValueError('"-" is not an id: the number after it is missing')
-
-
-def _refuse_names(parts: Sequence[str]) -> None:
-    """Refuse ``@name``; ``@name:server`` is a whole address, and on its platforms the id."""
-    for index, part in enumerate(parts):
-        if any(each.isspace() for each in part):
-            raise UnusableValueError(f"an id has no white space inside; {_NAME}")
-        if part.startswith("@") and index == len(parts) - 1:
-            raise UnusableValueError(_NAME)
+    return text
 
 
 def _only_kind(checks: Mapping[str, CheckId | None], text: str) -> str:
@@ -105,10 +78,8 @@ def _only_kind(checks: Mapping[str, CheckId | None], text: str) -> str:
 
 
 def _ask(check: CheckId | None, list_name: str, identity: str) -> None:
-    if check is None:
-        return
     try:
-        problem = check(list_name, identity)
+        problem = check(list_name, identity) if check else None
     except Exception as error:  # noqa: BLE001 - a plugin's own check may raise anything
         problem = f"the plugin's check of this id failed ({type(error).__name__})"
     if problem:

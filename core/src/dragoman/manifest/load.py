@@ -5,36 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Final
 
 import attrs
 
 from dragoman.errors import ManifestError
-from dragoman.manifest.document import (
-    Document,
-    check_format,
-    parse,
-    report_unexpanded,
-    report_unknown_keys,
-    strings_in,
-)
-from dragoman.manifest.model import Limits, Manifest, Network
-from dragoman.manifest.problems import Finding, Report
-from dragoman.manifest.references import read_access, read_profiles, read_routes, warn_unused
+from dragoman.manifest.document import FORMAT, Document, Finding, open_document
+from dragoman.manifest.kinds import fields_of
+from dragoman.manifest.model import Manifest
+from dragoman.manifest.problems import UnusableValueError, expect, leaves, suggest
+from dragoman.manifest.references import check_whole, field_readers
 from dragoman.manifest.secrets import SecretReader
-from dragoman.manifest.tables import KINDS, Resolver, TableReader, Tables
+from dragoman.manifest.structure import Structurer
+from dragoman.manifest.tables import KINDS, Resolver, Tables
 from dragoman.secret import Redactor, Secret
 
-if TYPE_CHECKING:
-    from dragoman.manifest.locate import KeyPath
-
-SETTINGS: Final[dict[str, Any]] = {
-    "data_dir": Path,
-    "store": Literal[":memory:"] | Path,
-    "limits": Limits,
-    "network": Network,
-}
-TOP_LEVEL: Final = ("manifest", *SETTINGS, *KINDS, "profiles", "routes", "access")
+_NOT_EXPANDED: Final = (
+    '"${" is not expanded here: write the value itself, '
+    'or { env = "NAME" } where a secret is expected'
+)
 
 
 @attrs.frozen
@@ -43,7 +32,7 @@ class Inspection:
 
     manifest: Manifest | None
     problems: tuple[Finding, ...]
-    warnings: tuple[Finding, ...]
+    warnings: tuple[Finding, ...] = ()
     secrets: tuple[Secret, ...] = ()
 
 
@@ -72,84 +61,70 @@ def inspect(
     path: Path, catalogue: Resolver, environ: Mapping[str, str] | None = None
 ) -> Inspection:
     """Return all that can be said about the manifest at ``path``; raises nothing."""
-    file = str(path)
-    parsed = parse(path, file)
-    if isinstance(parsed, Finding):
-        return Inspection(None, (parsed,), ())
-    raw, lines = parsed
-    report = Report(file, lines)
-    if not check_format(raw, report):
-        return Inspection(None, tuple(report.problems), ())
-    from dragoman.manifest.structure import make_converter
-
-    base = path.absolute().parent
-    reader = SecretReader(base, os.environ if environ is None else environ)
-    document = Document(raw, base, report, make_converter(reader))
-    report_unexpanded(raw, report)
-    report_unknown_keys(raw, list(TOP_LEVEL), report)
-    manifest = _manifest(document, catalogue)
-    _warn_exposed(reader, document)
+    document = open_document(path)
+    if isinstance(document, Finding):
+        return Inspection(None, (document,))
     redact = Redactor()
-    for secret in reader.secrets:
+    if not _is_known_format(document):
+        return Inspection(None, document.findings(document.problems, redact))
+    secrets = SecretReader(path.absolute().parent, os.environ if environ is None else environ)
+    manifest = _manifest(document, catalogue, secrets)
+    _report_unexpanded(document)
+    _warn_exposed(document, secrets)
+    for secret in secrets.secrets:
         redact.learn(secret)
     return Inspection(
-        None if report.problems else manifest,
-        report.in_order(report.problems, redact),
-        report.in_order(report.warnings, redact),
-        tuple(reader.secrets),
+        None if document.problems.found else manifest,
+        document.findings(document.problems, redact),
+        document.findings(document.warnings, redact),
+        tuple(secrets.secrets),
     )
 
 
-def _manifest(document: Document, catalogue: Resolver) -> Manifest | None:
+def _is_known_format(document: Document) -> bool:
+    """Say whether the rest of the file can be understood at all."""
+    version = document.raw.get("manifest")
+    with document.problems.at("manifest"):
+        if version is None:
+            raise UnusableValueError(f"write `manifest = {FORMAT}`: the version of this format")
+        if expect(version, int) != FORMAT:
+            document.problems.add(
+                ("manifest",), f"version {version} is not known; this dragoman reads {FORMAT}"
+            )
+            return False
+    return True
+
+
+def _manifest(document: Document, catalogue: Resolver, secrets: SecretReader) -> Manifest | None:
     """Return the manifest as far as it could be read; useful only where nothing was reported."""
-    tables = TableReader(document, catalogue).read()
-    _require_platform(document, tables)
-    _allow_one_store(document, tables)
-    profiles = read_profiles(document, tables)
-    routes = read_routes(document, tables)
-    access = read_access(document, tables)
-    warn_unused(document, tables)
-    settings: dict[str, Any] = {
-        key: document.structured((key,), document.raw[key], cls)
-        for key, cls in SETTINGS.items()
-        if key in document.raw
-    }
-    if document.report.problems or access is None:
-        return None
-    default: Any = attrs.fields(Manifest).data_dir.default
-    settings.setdefault("data_dir", document.base / default)
-    return Manifest(
-        components=tables.usable, profiles=profiles, routes=routes, access=access, **settings
-    )
+    tables = Tables(document, catalogue, Structurer(secrets))
+    tables.read()
+    check_whole(tables)
+    keys = [key for key in fields_of(Manifest) if key != "components"]
+    known = ("manifest", *keys, *KINDS)
+    for key in document.raw:
+        if key not in known:
+            document.problems.add((key,), f"unknown key{suggest(key, known)}")
+    with document.problems.at():
+        own = {key: document.raw[key] for key in keys if key in document.raw}
+        manifest: Manifest = Structurer(secrets, field_readers(tables)).record(own, Manifest)
+        return attrs.evolve(manifest, components=tuple(tables.usable))
+    return None
 
 
-def _require_platform(document: Document, tables: Tables) -> None:
-    path: KeyPath = ("platforms",)
-    names = tables.ids["platforms"]
-    if not isinstance(document.raw.get("platforms", {}), dict):
-        return
-    if not names:
-        document.report.problem(path, "at least one [platforms.<id>] table is needed")
-    elif all(("platforms", name) in tables.left_out for name in names):
-        document.report.problem(path, "no platform is left: none of their plugins can be used")
+def _report_unexpanded(document: Document) -> None:
+    """Report each string that counts on being expanded: what else is wrong there follows."""
+    for path, text in leaves(document.raw):
+        if isinstance(text, str) and "${" in text:
+            found = document.problems.found
+            found[:] = [each for each in found if each[0] not in {path, path[:-1]}]
+            document.problems.add(path, _NOT_EXPANDED)
 
 
-def _allow_one_store(document: Document, tables: Tables) -> None:
-    names = tables.ids["stores"]
-    if len(names) > 1:
-        document.report.problem(
-            ("stores", names[1]), "a deployment has one store; remove the others"
-        )
-    elif names and "store" in document.raw:
-        document.report.problem(
-            ("store",),
-            f"[stores.{names[0]}] says already where things are kept; remove one of both",
-        )
-
-
-def _warn_exposed(reader: SecretReader, document: Document) -> None:
-    exposed = {secret.origin for secret in reader.exposed}
-    for path, text in strings_in(document.raw):
-        file = document.base / text.strip()
-        if path[-1] == "file" and f"file:{file}" in exposed:
-            document.report.warn(path, f"other users can read {file}; chmod 600 it")
+def _warn_exposed(document: Document, secrets: SecretReader) -> None:
+    exposed = {secret.origin for secret in secrets.exposed}
+    for path, text in leaves(document.raw):
+        if path[-1] == "file" and isinstance(text, str):
+            file = secrets.base / text.strip()
+            if f"file:{file}" in exposed:
+                document.warnings.add(path, f"other users can read {file}; chmod 600 it")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterator
 from typing import Final, TypeAlias
 
 import attrs
@@ -15,17 +16,16 @@ import attrs
 KeyPath: TypeAlias = tuple[str | int, ...]
 """Keys of tables and indices of arrays, from the top of the document."""
 
-_BLANK: Final = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
-_SPACE: Final = re.compile(r"[ \t]*")
-_KEY: Final = re.compile(r"""[A-Za-z0-9_-]+|"(?:\\.|[^"\\])*"|'[^']*'""")
-_STRING: Final = re.compile(
-    r'"""(?:\\.|[^\\])*?"{3,5}'
+_TOKEN: Final = re.compile(
+    r"(?P<blank>[ \t\r]+|#[^\n]*)"
+    r'|"""(?:\\.|[^\\])*?"{3,5}'
     r"|'''.*?'{3,5}"
     r'|"(?:\\.|[^"\\])*"'
-    r"|'[^']*'",
+    r"|'[^']*'"
+    r"|[=\[\]{},.\n]"
+    r"|[^\s=\[\]{},.#\"']+",
     re.DOTALL,
 )
-_PLAIN: Final = re.compile(r"[^,\]}#\n]+")
 
 
 def locate(text: str) -> dict[KeyPath, int]:
@@ -34,64 +34,58 @@ def locate(text: str) -> dict[KeyPath, int]:
     ``text`` must be valid TOML: what this returns for anything else has no meaning. A table has
     the line of its own header, or else of the first key or header that implies it.
     """
-    return _Reader(text.replace("\r\n", "\n")).read()
+    return _Reader([*_tokens(text)][::-1]).read()
+
+
+def _tokens(text: str) -> Iterator[tuple[str, int]]:
+    """Yield what a text consists of, with the line at which each begins."""
+    line = 1
+    for match in _TOKEN.finditer(text):
+        if not match["blank"]:
+            yield match[0], line
+            line += match[0].count("\n")
 
 
 @attrs.define(eq=False)
 class _Reader:
-    """One pass over a text; ``position`` only moves forward."""
+    """One pass over the tokens of a text; the next one is the last of the list."""
 
-    text: str
-    position: int = 0
-    line: int = 1
+    tokens: list[tuple[str, int]]
     lines: dict[KeyPath, int] = attrs.field(factory=dict)
     lengths: dict[KeyPath, int] = attrs.field(factory=dict)
     """How many elements each array of tables has so far."""
 
     def read(self) -> dict[KeyPath, int]:
         table: KeyPath = ()
-        self.skip(_BLANK)
-        while self.position < len(self.text):
-            if self.text[self.position] == "[":
+        while self.tokens:
+            if self.ahead() == "\n":
+                self.tokens.pop()
+            elif self.ahead() == "[":
                 table = self.header()
             else:
                 self.assignment(table)
-            self.skip(_BLANK)
         return self.lines
 
-    def skip(self, pattern: re.Pattern[str]) -> str:
-        """Move behind what ``pattern`` matches here, and return it."""
-        match = pattern.match(self.text, self.position)
-        found = match.group() if match else ""
-        self.position += len(found)
-        self.line += found.count("\n")
-        return found
+    def ahead(self) -> str:
+        return self.tokens[-1][0] if self.tokens else "\n"
 
-    def skip_mark(self, mark: str) -> bool:
-        """Move behind ``mark`` when it stands here."""
-        if not self.text.startswith(mark, self.position):
-            return False
-        self.position += len(mark)
-        return True
-
-    def key(self) -> list[str]:
-        """Read a key, dotted or not."""
-        parts: list[str] = []
-        while True:
-            self.skip(_SPACE)
-            token = self.skip(_KEY)
-            parts.append(_unquoted(token) if token[0] in "\"'" else token)
-            self.skip(_SPACE)
-            if not self.skip_mark("."):
-                return parts
+    def key(self) -> Iterator[str]:
+        """Read a key, dotted or not, and the mark that ends it."""
+        mark = "."
+        while mark == ".":
+            token, _ = self.tokens.pop()
+            # The one who knows TOML's escapes is asked what a quoted key means.
+            yield tomllib.loads(f"key = {token}")["key"] if token[0] in "\"'" else token
+            mark, _ = self.tokens.pop()
 
     def header(self) -> KeyPath:
-        line = self.line
-        is_array = self.skip_mark("[[")
-        if not is_array:
-            self.skip_mark("[")
+        _, line = self.tokens.pop()
+        is_array = self.ahead() == "["
+        if is_array:
+            self.tokens.pop()
         *parents, last = self.key()
-        self.skip_mark("]]" if is_array else "]")
+        if is_array:
+            self.tokens.pop()
         path: KeyPath = ()
         for part in parents:
             path = (*path, part)
@@ -108,48 +102,31 @@ class _Reader:
         self.lines[path] = line
         return path
 
-    def assignment(self, table: KeyPath) -> None:
-        line = self.line
-        path = table
+    def assignment(self, path: KeyPath) -> None:
+        _, line = self.tokens[-1]
         for part in self.key():
             path = (*path, part)
             self.lines.setdefault(path, line)
-        self.skip_mark("=")
-        self.skip(_SPACE)
         self.value(path)
 
     def value(self, path: KeyPath) -> None:
-        if self.skip_mark("["):
-            self.array(path)
-        elif self.skip_mark("{"):
-            self.inline_table(path)
-        elif self.text[self.position] in "\"'":
-            self.skip(_STRING)
+        opening, _ = self.tokens.pop()
+        if opening in {"[", "{"}:
+            self.elements(path, is_array=opening == "[")
         else:
-            self.skip(_PLAIN)
+            while self.ahead() not in {"\n", ",", "]", "}"}:
+                self.tokens.pop()
 
-    def array(self, path: KeyPath) -> None:
+    def elements(self, path: KeyPath, *, is_array: bool) -> None:
+        """Read an array or an inline table up to the mark that closes it."""
         index = 0
-        self.skip(_BLANK)
-        while not self.skip_mark("]"):
-            element = (*path, index)
-            self.lines[element] = self.line
-            self.value(element)
-            self.skip(_BLANK)
-            self.skip_mark(",")
-            self.skip(_BLANK)
-            index += 1
-
-    def inline_table(self, path: KeyPath) -> None:
-        self.skip(_BLANK)
-        while not self.skip_mark("}"):
-            self.assignment(path)
-            self.skip(_BLANK)
-            self.skip_mark(",")
-            self.skip(_BLANK)
-
-
-def _unquoted(token: str) -> str:
-    """Return what a quoted key means; the one who knows TOML's escapes is asked."""
-    value: str = tomllib.loads(f"key = {token}")["key"]
-    return value
+        while self.ahead() not in {"]", "}"}:
+            if self.ahead() in {"\n", ","}:
+                self.tokens.pop()
+            elif is_array:
+                self.lines[(*path, index)] = self.tokens[-1][1]
+                self.value((*path, index))
+                index += 1
+            else:
+                self.assignment(path)
+        self.tokens.pop()

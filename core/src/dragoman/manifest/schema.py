@@ -7,19 +7,17 @@ with an ``if`` for each plugin, not a ``oneOf``: so an editor marks the wrong ke
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any, Final, TypeAlias, get_args, get_origin
+from typing import Any, Final, TypeAlias
 
 import attrs
 
 from dragoman.components import Component
 from dragoman.manifest.document import FORMAT, ID
 from dragoman.manifest.ids import ACCESS_LISTS, ROUTE_IDS
-from dragoman.manifest.load import SETTINGS
-from dragoman.manifest.model import Access, Manifest, Profile, Route
-from dragoman.manifest.records import field_types, fields_of
+from dragoman.manifest.kinds import SIMPLE, Kind, fields_of, kind_of
+from dragoman.manifest.model import Access, Manifest, Route
+from dragoman.manifest.secrets import SOURCES
 from dragoman.manifest.tables import KINDS
-from dragoman.manifest.typekinds import is_array, is_enum, is_literal, is_table, is_union
 from dragoman.manifest.values import plain_value
 from dragoman.secret import Secret
 
@@ -27,14 +25,6 @@ Schema: TypeAlias = dict[str, Any]
 Installed: TypeAlias = Mapping[str, Mapping[str, Component[Any, Any]]]
 """By kind, then by the reference that a manifest uses: ``plugin`` or ``plugin:component``."""
 
-_SIMPLE: Final[tuple[tuple[Any, Schema], ...]] = (
-    (bool, {"type": "boolean"}),
-    (str, {"type": "string"}),
-    (int, {"type": "integer"}),
-    (float, {"type": "number"}),
-    (Path, {"type": "string"}),
-    (Secret, {"$ref": "#/definitions/secret"}),
-)
 _BOUNDS: Final = {
     ">": "exclusiveMinimum",
     ">=": "minimum",
@@ -45,9 +35,7 @@ _SECRET: Final[Schema] = {
     "type": "object",
     "description": "where a secret is read from; never the secret itself",
     "properties": {
-        "env": {"type": "string", "description": "name of an environment variable"},
-        "file": {"type": "string", "description": "path of a file"},
-        "credential": {"type": "string", "description": "name of a systemd credential"},
+        key: {"type": "string", "description": meaning} for key, meaning in SOURCES.items()
     },
     "minProperties": 1,
     "maxProperties": 1,
@@ -63,84 +51,76 @@ _OWN_KEYS: Final[Schema] = {
         "description": "start without this table when its plugin cannot be used",
     },
 }
+_ID: Final[Schema] = {"type": ["string", "integer"]}
+_IDS: Final[Mapping[tuple[type, str], Schema]] = {
+    **{(Route, key): _ID for key in ROUTE_IDS},
+    **{(Access, key): {"type": "array", "items": _ID} for key in ACCESS_LISTS},
+}
+"""Ids may be written as integers too: the reader makes one form of both."""
+
+_NAMED: Final[Schema] = {"propertyNames": {"pattern": f"^{ID.pattern}$"}}
 
 
 def schema(installed: Installed) -> Schema:
     """Return the schema of manifests that use these components."""
+    made = of_class(Manifest)
+    properties = made["properties"]
+    del properties["components"], properties["profiles"]["default"]
+    properties["manifest"] = {"const": FORMAT, "description": "version of this file's format"}
+    properties["profiles"] |= {"minProperties": 1, **_NAMED}
     definitions: Schema = {"secret": _SECRET}
-    properties: Schema = {
-        "manifest": {"const": FORMAT, "description": "version of this file's format"}
-    }
-    for key, cls in SETTINGS.items():
-        help_text = attrs.fields_dict(Manifest)[key].metadata.get("help")
-        properties[key] = {**of_type(cls), **({"description": help_text} if help_text else {})}
     for kind in KINDS:
         components = installed.get(kind, {})
         for reference, component in components.items():
-            definitions[f"{kind}.{reference}"] = _component(component)
+            table = of_class(component.config)
+            table["properties"] = {**_OWN_KEYS, **table["properties"]}
+            definitions[f"{kind}.{reference}"] = table
         definitions[kind] = _any_table(kind, components)
         properties[kind] = _tables(kind, components)
-    named = {"propertyNames": {"pattern": f"^{ID.pattern}$"}}
-    properties["profiles"] = {
-        "type": "object",
-        "minProperties": 1,
-        "additionalProperties": of_class(Profile),
-        **named,
-    }
-    properties["routes"] = {"type": "array", "items": _with_ids(of_class(Route), ROUTE_IDS)}
-    properties["access"] = _with_ids(of_class(Access), ACCESS_LISTS)
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "dragoman manifest",
-        "type": "object",
+        **made,
         "required": ["manifest", "platforms", "profiles"],
-        "properties": properties,
-        "additionalProperties": False,
         "definitions": definitions,
     }
 
 
 def of_class(cls: type[Any]) -> Schema:
     """Return the schema of a table that is read as this attrs class."""
-    types = field_types(cls)
-    properties: Schema = {}
-    required: list[str] = []
-    for key, field in fields_of(cls).items():
-        properties[key] = _described(of_type(types[field.name]), field)
-        if field.default is attrs.NOTHING:
-            required.append(key)
-    made: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    fields = fields_of(cls)
+    made: Schema = {
+        "type": "object",
+        "properties": {
+            key: _described(_IDS.get((cls, key)) or of_type(hint), field)
+            for key, (field, hint) in fields.items()
+        },
+        "additionalProperties": False,
+    }
+    required = [key for key, (field, _) in fields.items() if field.default is attrs.NOTHING]
     return {**made, "required": required} if required else made
 
 
 def of_type(cls: Any) -> Schema:
     """Return the schema of one value; ``{}``, which takes anything, for types it does not know."""
-    for simple, made in _SIMPLE:
-        if cls is simple:
-            return dict(made)
-    arguments = get_args(cls)
-    if is_literal(cls):
-        return {"enum": list(arguments)}
-    if is_enum(cls):
-        return {"enum": [member.value for member in cls]}
-    if is_union(cls):
-        members = [of_type(each) for each in arguments if each is not type(None)]
-        return members[0] if len(members) == 1 else {"anyOf": members}
-    if is_array(cls):
-        return _array(cls, arguments)
-    if is_table(cls):
-        element = arguments[1] if len(arguments) == 2 else Any
-        return {"type": "object", "additionalProperties": of_type(element)}
-    return of_class(cls) if attrs.has(cls) else {}
-
-
-def _array(cls: Any, arguments: tuple[Any, ...]) -> Schema:
-    made: Schema = {"type": "array"}
-    if (get_origin(cls) or cls) is tuple and arguments and arguments[-1] is not Ellipsis:
-        size = len(arguments)
-        items = [of_type(each) for each in arguments]
-        return {**made, "items": items, "minItems": size, "maxItems": size}
-    return {**made, "items": of_type(arguments[0])} if arguments else made
+    match kind_of(cls):
+        case Kind("simple", made):
+            return {"$ref": "#/definitions/secret"} if made is Secret else {"type": SIMPLE[made][0]}
+        case Kind("choice", _, options):
+            return {"enum": list(options)}
+        case Kind("union", _, members):
+            either = [of_type(each) for each in members]
+            return either[0] if len(either) == 1 else {"anyOf": either}
+        case Kind("tuple", _, parts):
+            items, size = [of_type(each) for each in parts], len(parts)
+            return {"type": "array", "items": items, "minItems": size, "maxItems": size}
+        case Kind("array", _, (part,)):
+            return {"type": "array", "items": of_type(part)}
+        case Kind("table", _, (part,)):
+            return {"type": "object", "additionalProperties": of_type(part)}
+        case Kind("record", made):
+            return of_class(made)
+    return {}
 
 
 def _described(made: Schema, field: attrs.Attribute[Any]) -> Schema:
@@ -165,33 +145,14 @@ def _bounds(validator: Any) -> Iterator[tuple[str, Any]]:
             yield keyword, each.bound
 
 
-def _with_ids(made: Schema, keys: tuple[str, ...]) -> Schema:
-    """Let ids be written as integers too: the reader makes one form of both."""
-    either = {"type": ["string", "integer"]}
-    for key in keys:
-        own = made["properties"][key]
-        made["properties"][key] = (
-            {**own, "items": either} if own.get("type") == "array" else {**own, **either}
-        )
-    return made
-
-
-def _component(component: Component[Any, Any]) -> Schema:
-    made = of_class(component.config)
-    return {**made, "properties": {**_OWN_KEYS, **made["properties"]}}
-
-
 def _any_table(kind: str, components: Mapping[str, object]) -> Schema:
     """Return the schema of a table whose ``plugin`` key says what it is."""
-    conditions = [
-        {
-            "if": {"properties": {"plugin": {"const": reference}}, "required": ["plugin"]},
-            "then": {"$ref": f"#/definitions/{kind}.{reference}"},
-        }
-        for reference in components
-    ]
-    made: Schema = {"type": "object", "properties": _OWN_KEYS}
-    return {**made, "allOf": conditions} if conditions else made
+    own: Schema = {"type": "object", "properties": _OWN_KEYS}
+    named = (
+        _when({"properties": {"plugin": {"const": each}}, "required": ["plugin"]}, kind, each)
+        for each in components
+    )
+    return {"allOf": [own, *named]}
 
 
 def _tables(kind: str, components: Mapping[str, object]) -> Schema:
@@ -200,23 +161,18 @@ def _tables(kind: str, components: Mapping[str, object]) -> Schema:
     A table that is called like a plugin may leave ``plugin`` out; any other has to have it.
     """
     table = {"$ref": f"#/definitions/{kind}"}
-    named = {
-        reference: {
-            "allOf": [
-                table,
-                {
-                    "if": {"not": {"required": ["plugin"]}},
-                    "then": {"$ref": f"#/definitions/{kind}.{reference}"},
-                },
-            ]
-        }
-        for reference in components
-        if ID.fullmatch(reference)
-    }
-    made: Schema = {
+    return {
         "type": "object",
-        "propertyNames": {"pattern": f"^{ID.pattern}$"},
-        "properties": named,
+        "properties": {
+            each: {"allOf": [table, _when({"not": {"required": ["plugin"]}}, kind, each)]}
+            for each in components
+            if ID.fullmatch(each)
+        },
         "additionalProperties": {"allOf": [table], "required": ["plugin"]},
+        "minProperties": 1 if kind == "platforms" else 0,
+        **_NAMED,
     }
-    return {**made, "minProperties": 1} if kind == "platforms" else made
+
+
+def _when(condition: Schema, kind: str, reference: str) -> Schema:
+    return {"if": condition, "then": {"$ref": f"#/definitions/{kind}.{reference}"}}

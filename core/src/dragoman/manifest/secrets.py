@@ -21,7 +21,11 @@ LITERAL: Final = (
     'write secrets as { env = "NAME" }, { file = "path" } or { credential = "name" }, '
     "not as a literal"
 )
-SOURCES: Final = ("env", "file", "credential")
+SOURCES: Final = {
+    "env": "name of an environment variable",
+    "file": "path of a file",
+    "credential": "name of a systemd credential",
+}
 
 _ENV_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SHOWN_ENV_NAME: Final = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
@@ -49,25 +53,20 @@ class SecretReader:
         if not isinstance(source, dict):
             raise UnusableValueError(LITERAL)
         kind, name = _only_source(source)
-        if kind == "env":
-            secret = self._from_environment(name)
-        elif kind == "file":
-            secret = self._from_file(name)
-        else:
-            secret = self._from_credential(name)
+        read = {"env": self._environment, "file": self._file, "credential": self._credential}
+        secret = read[kind](name)
         self.secrets.append(secret)
         return secret
 
-    def _from_environment(self, name: str) -> Secret:
+    def _environment(self, name: str) -> Secret:
         if not _ENV_NAME.fullmatch(name):
             raise UnusableValueError("env takes the name of an environment variable")
-        shown = name if _SHOWN_ENV_NAME.fullmatch(name) else "(named here)"
-        value = self.environ.get(name)
-        if value is None:
-            raise UnusableValueError(f"environment variable {shown} is not set")
-        return Secret(f"env:{name}", _cleaned(value, f"environment variable {shown}"))
+        what = f"environment variable {name if _SHOWN_ENV_NAME.fullmatch(name) else '(named here)'}"
+        if name not in self.environ:
+            raise UnusableValueError(f"{what} is not set")
+        return Secret(f"env:{name}", _cleaned(self.environ[name], what))
 
-    def _from_file(self, name: str) -> Secret:
+    def _file(self, name: str) -> Secret:
         path = self.base / name
         value, mode = _contents(path, "the file")
         secret = Secret(f"file:{path}", _cleaned(value, "the file"))
@@ -75,7 +74,7 @@ class SecretReader:
             self.exposed.append(secret)
         return secret
 
-    def _from_credential(self, name: str) -> Secret:
+    def _credential(self, name: str) -> Secret:
         if not _CREDENTIAL_NAME.fullmatch(name):
             raise UnusableValueError(
                 "credential takes the name of a systemd credential, not a path"
@@ -91,7 +90,7 @@ class SecretReader:
 
 
 def _only_source(source: dict[str, object]) -> tuple[str, str]:
-    if any(key not in SOURCES for key in source):
+    if not source.keys() <= SOURCES.keys():
         raise UnusableValueError(
             "a secret has exactly one of env, file, credential and nothing else"
         )
@@ -128,17 +127,16 @@ def _contents(path: Path, what: str) -> tuple[str, int]:
 
 def _cleaned(value: str, what: str) -> str:
     """Return ``value`` without surrounding white space; raise for what was surely not meant."""
-    if value.startswith("\ufeff"):
-        raise UnusableValueError(f"{what} begins with a byte order mark; save it without one")
-    value = value.strip()
-    if not value:
-        raise UnusableValueError(f"{what} is empty")
-    if value[0] in "\"'" or value[-1] in "\"'":
-        raise UnusableValueError(f"{what} has quotes around its value; take them out")
-    if "${" in value:
-        raise UnusableValueError(f'{what} holds "${{": nothing is expanded; write the value itself')
-    if any(each.isspace() for each in value):
-        raise UnusableValueError(f"{what} has white space inside: was more than the secret pasted?")
-    if not value.isprintable():
-        raise UnusableValueError(f"{what} holds a character that cannot be printed")
-    return value
+    text = value.strip()
+    wrong = (
+        (value.startswith("\ufeff"), "begins with a byte order mark; save it without one"),
+        (not text, "is empty"),
+        ({text[:1], text[-1:]} & {'"', "'"}, "has quotes around its value; take them out"),
+        ("${" in text, 'holds "${": nothing is expanded; write the value itself'),
+        (len(text.split()) > 1, "has white space inside: was more than the secret pasted?"),
+        (not text.isprintable(), "holds a character that cannot be printed"),
+    )
+    for is_so, reason in wrong:
+        if is_so:
+            raise UnusableValueError(f"{what} {reason}")
+    return text

@@ -1,164 +1,143 @@
 """Turning TOML values into attrs classes, with every problem of every field found in one go.
 
-The converter is strict where cattrs is lenient: it takes exact TOML types, refuses unknown keys,
-and runs a field's validator in the same step as the field, so that its error has the field's path.
-`structure` is the only entrance; what a class may use is what `make_converter` registers.
+A TOML type is taken as it is, or refused by its name. No message holds the value that was found:
+a secret in the wrong place would be printed.
 """
 
 from __future__ import annotations
 
-import typing
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any, Final, Literal, TypeAlias
 
 import attrs
-from cattrs import Converter
-from cattrs.errors import IterableValidationError, IterableValidationNote
 
-from dragoman.manifest.flatten import flatten
-from dragoman.manifest.locate import KeyPath
-from dragoman.manifest.primitives import (
-    boolean,
-    enumeration,
-    integer,
-    literal,
-    number,
-    path_hook,
-    string,
-    wrong_type,
-)
-from dragoman.manifest.problems import UnusableValueError
-from dragoman.manifest.records import structure_record
+from dragoman.manifest.kinds import Kind, fields_of, kind_of
+from dragoman.manifest.problems import Problems, UnusableValueError, each, expect, suggest
 from dragoman.manifest.secrets import SecretReader
-from dragoman.manifest.typekinds import LISTS, is_array, is_enum, is_literal, is_table, is_union
+from dragoman.manifest.validate import readable, validate
 from dragoman.secret import Secret
 
-T = TypeVar("T")
-Hook: typing.TypeAlias = Callable[[Any, Any], Any]
+ReadField: TypeAlias = Callable[[Any], Any]
+
+_LONGEST_NAME: Final = 32
+"""Longer strings are no misspelt option: they may be anything, so nothing is suggested."""
 
 
 @attrs.frozen
-class Structured(typing.Generic[T]):
-    """What became of one value: itself, or ``None`` and why."""
+class Structurer:
+    """Reads the values of one manifest; each method raises `UnusableValueError`.
 
-    value: T | None
-    problems: tuple[tuple[KeyPath, str], ...] = ()
+    Secrets come from ``secrets``, and relative paths start at its base. ``own`` reads fields
+    whose meaning is more than their type, by class and name.
+    """
 
+    secrets: SecretReader
+    own: Mapping[tuple[type, str], ReadField] = attrs.field(factory=dict)
 
-def structure(converter: Converter, value: object, cls: Any) -> Structured[Any]:
-    """Return ``value`` as an instance of ``cls``, or all its problems with their key paths."""
-    try:
-        return Structured(converter.structure(value, cls))
-    except Exception as error:  # noqa: BLE001 - a plugin's own validator may raise anything
-        return Structured(None, tuple(flatten(error)))
+    def read(self, value: Any, cls: Any) -> Any:
+        """Return ``value`` as what the annotation ``cls`` asks for."""
+        match kind_of(cls):
+            case Kind("simple", made):
+                return self._simple(value, made)
+            case Kind("choice", made, options):
+                chosen = _choice(options, value)
+                return chosen if made == Literal else made(chosen)
+            case Kind("union", _, members):
+                return self._first(value, members)
+            case Kind("tuple" | "array" as name, made, parts):
+                return made(self._elements(value, parts, is_fixed=name == "tuple"))
+            case Kind("table", _, (part,)):
+                table = expect(value, dict)
+                made = each(table.items(), lambda _, element: self.read(element, part))
+                return dict(zip(table, made, strict=True))
+            case Kind("record", made):
+                return self.record(value, made)
+        if cls in {Any, object}:
+            return value
+        raise UnusableValueError(
+            "the plugin's configuration class uses a type that a manifest cannot hold"
+        )
 
+    def record(self, value: object, cls: type[Any]) -> Any:
+        """Return the table ``value`` as a ``cls``, with the validators of all its fields run."""
+        table = expect(value, dict)
+        fields = fields_of(cls)
+        problems = Problems()
+        made: dict[str, Any] = {}
+        for key in table:
+            if key not in fields:
+                problems.add((key,), f"unknown key{suggest(key, fields)}")
+        for key, (field, hint) in fields.items():
+            with problems.at(key):
+                if key in table:
+                    own = self.own.get((cls, field.name))
+                    made[key] = own(table[key]) if own else self.read(table[key], hint)
+                elif field.default is attrs.NOTHING:
+                    raise UnusableValueError("this key is required")
+                elif isinstance(field.default, Path):
+                    made[key] = self.secrets.base / field.default
+        validate(cls, made, problems)
+        problems.raise_all()
+        with readable(made):
+            return cls(**made)
 
-def make_converter(reader: SecretReader) -> Converter:
-    """Return a converter for one manifest: secrets come from ``reader``, paths start at its base."""
-    converter = Converter(detailed_validation=True, forbid_extra_keys=True)
-    simple: tuple[tuple[Any, Hook], ...] = (
-        (str, string),
-        (bool, boolean),
-        (int, integer),
-        (float, number),
-        (Path, path_hook(reader.base)),
-        (Secret, lambda value, _: reader.read(value)),
-    )
-    for cls, hook in simple:
-        converter.register_structure_hook(cls, _or_enumeration(hook))
-    register = converter.register_structure_hook_factory
-    register(attrs.has, lambda cls: _record_hook(cls, converter, reader.base))
-    register(is_enum, lambda _: enumeration)
-    register(is_union, lambda cls: _union_hook(cls, converter))
-    register(is_array, lambda cls: _array_hook(cls, converter))
-    register(is_table, lambda cls: _table_hook(cls, converter))
-    register(is_literal, lambda _: literal)
-    return converter
+    def _simple(self, value: object, cls: Any) -> Any:
+        if cls is Secret:
+            return self.secrets.read(value)
+        if cls is Path:
+            return self._path(expect(value, str))
+        return _number(value) if cls is float else expect(value, cls)
 
+    def _path(self, text: str) -> Path:
+        if not text.strip() or "\0" in text:
+            raise UnusableValueError("expected a path, got an empty or unusable string")
+        if text.startswith("~"):
+            raise UnusableValueError('"~" is not expanded: write the whole path')
+        return self.secrets.base / text
 
-def _or_enumeration(hook: Hook) -> Hook:
-    """An enumeration that is a string as well is dispatched to the hook of strings."""
-    return lambda value, cls: enumeration(value, cls) if is_enum(cls) else hook(value, cls)
-
-
-def _record_hook(cls: Any, converter: Converter, base: Path) -> Hook:
-    return lambda value, _: structure_record(value, cls, converter, base)
-
-
-def _union_hook(cls: Any, converter: Converter) -> Hook:
-    """TOML has no null: ``X | None`` takes an X, and leaving the key out gives the default."""
-    members = [each for each in get_args(cls) if each is not type(None)]
-    members.sort(key=is_literal, reverse=True)
-
-    def union(value: Any, _: Any) -> Any:
-        errors: list[Exception] = []
+    def _first(self, value: Any, members: Sequence[Any]) -> Any:
+        """Return what the first member makes of ``value`` that takes it."""
+        errors: list[UnusableValueError] = []
         for member in members:
             try:
-                return converter.structure(value, member)
-            except Exception as error:  # noqa: BLE001 - the next member may take the value
+                return self.read(value, member)
+            except UnusableValueError as error:
                 errors.append(error)
-        raise _union_error(errors)
+        for each_error in errors:
+            if each_error.problems[0][0]:
+                raise each_error  # this member took the type, and says what is wrong inside
+        raise UnusableValueError(", or ".join(dict.fromkeys(map(str, errors))))
 
-    return union
-
-
-def _union_error(errors: list[Exception]) -> Exception:
-    """Return the one error that says most: of the only member, or of one that took the type."""
-    if len(errors) == 1:
-        return errors[0]
-    nested = [each for each in errors if isinstance(each, ExceptionGroup)]
-    if len(nested) == 1:
-        return nested[0]
-    texts = dict.fromkeys(str(each) for each in errors if isinstance(each, UnusableValueError))
-    if not texts:
-        return errors[0]
-    return UnusableValueError(", or ".join(texts))
+    def _elements(self, value: object, parts: Sequence[Any], *, is_fixed: bool) -> list[Any]:
+        elements = expect(value, list, "an array of tables" if attrs.has(parts[0]) else "")
+        if is_fixed and len(elements) != len(parts):
+            raise UnusableValueError(f"expected {len(parts)} elements, got {len(elements)}")
+        return each(
+            enumerate(elements),
+            lambda index, element: self.read(element, parts[index if is_fixed else 0]),
+        )
 
 
-def _array_hook(cls: Any, converter: Converter) -> Hook:
-    made = get_origin(cls) or cls
-    arguments = get_args(cls)
-    is_fixed = made is tuple and bool(arguments) and arguments[-1] is not Ellipsis
-    make: Callable[[list[Any]], Any] = list if made in LISTS else made
-
-    def array(value: Any, _: Any) -> Any:
-        if not isinstance(value, list):
-            raise wrong_type("an array", value)
-        if is_fixed and len(value) != len(arguments):
-            raise UnusableValueError(f"expected {len(arguments)} elements, got {len(value)}")
-        element = arguments[0] if arguments else Any
-        kinds = arguments if is_fixed else (element,) * len(value)
-        return make(_elements(list(enumerate(value)), kinds, cls, converter))
-
-    return array
+def _number(value: object) -> float:
+    """Take a float or an integer. ``nan`` is refused: it passes or fails no comparison."""
+    try:
+        result = value if isinstance(value, float) else float(expect(value, int, "a number"))
+    except OverflowError:
+        raise UnusableValueError("this number is too large") from None
+    if math.isnan(result):
+        raise UnusableValueError("nan is no usable number")
+    return result
 
 
-def _table_hook(cls: Any, converter: Converter) -> Hook:
-    arguments = get_args(cls)
-    element = arguments[1] if len(arguments) == 2 else Any
-
-    def table(value: Any, _: Any) -> dict[str, Any]:
-        if not isinstance(value, dict):
-            raise wrong_type("a table", value)
-        made = _elements(list(value.items()), (element,) * len(value), cls, converter)
-        return dict(zip(value, made, strict=True))
-
-    return table
-
-
-def _elements(
-    items: Sequence[tuple[int | str, Any]], kinds: Sequence[Any], cls: Any, converter: Converter
-) -> list[Any]:
-    """Structure the elements of an array or table; raise all their errors at once."""
-    made: list[Any] = []
-    errors: list[Exception] = []
-    for (index, value), kind in zip(items, kinds, strict=True):
-        try:
-            made.append(converter.structure(value, kind))
-        except Exception as error:  # noqa: BLE001 - collected, and raised with the others
-            error.add_note(IterableValidationNote("element", index, kind))
-            errors.append(error)
-    if errors:
-        raise IterableValidationError("elements", errors, cls)
-    return made
+def _choice(options: Sequence[object], value: object) -> Any:
+    """Return the option that equals ``value``, or raise with all options and the closest one."""
+    for option in options:
+        if type(option) is type(value) and option == value:
+            return option
+    hint = ""
+    if isinstance(value, str) and len(value) <= _LONGEST_NAME:
+        hint = suggest(value, [option for option in options if isinstance(option, str)])
+    listed = ", ".join(map(repr, options))
+    raise UnusableValueError(f"expected {'one of ' * (len(options) > 1)}{listed}{hint}")

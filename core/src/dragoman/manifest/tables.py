@@ -1,23 +1,24 @@
-"""The tables of components: ``[platforms.<id>]`` and its siblings."""
+"""The tables of components, ``[platforms.<id>]`` and its siblings, and who may name them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final, Literal, Protocol, TypeAlias, get_args
 
 import attrs
 
 from dragoman.components import Component
 from dragoman.errors import PluginError
-from dragoman.manifest.document import Document
+from dragoman.manifest.document import ID, Document
 from dragoman.manifest.ids import CheckId
 from dragoman.manifest.model import ComponentTable
-from dragoman.manifest.primitives import toml_type
-from dragoman.manifest.problems import suggest
+from dragoman.manifest.problems import UnusableValueError, expect, suggest
+from dragoman.manifest.structure import Structurer
 
 Kind: TypeAlias = Literal["platforms", "runtimes", "memories", "sinks", "stores", "extensions"]
 
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+OWN_KEYS: Final = ("plugin", "optional")
+"""The keys that core reads itself in every component's table."""
 
 
 class Resolver(Protocol):
@@ -28,95 +29,85 @@ class Resolver(Protocol):
         ...
 
 
-@attrs.frozen
+@attrs.define(eq=False)
 class Tables:
-    """The component tables of a manifest, in the order of the file.
+    """The component tables of a document. Problems of theirs are reported to it.
 
-    ``ids`` has every table of a kind; those that are not in ``usable`` have a problem of their
-    own, except the ``left_out``: optional ones whose plugin cannot be used. ``checks`` has the
+    ``left_out`` has the full names of optional tables whose plugin cannot be used; ``checks`` the
     check of ids for each kind of platform.
     """
 
-    usable: tuple[ComponentTable, ...]
-    ids: Mapping[str, tuple[str, ...]]
-    left_out: frozenset[tuple[str, str]]
-    checks: Mapping[str, CheckId | None]
-
-    def reference_problem(self, kind: str, value: object) -> str | None:
-        """Say why ``value`` names no table of ``kind`` that can be used, or return ``None``."""
-        if not isinstance(value, str):
-            return None  # its type is a problem already
-        if (kind, value) in self.left_out:
-            return f"needs {kind}.{value}, which is left out because its plugin cannot be used"
-        if value in self.ids[kind]:
-            return None
-        return f"names no [{kind}.<id>] table{suggest(value, list(self.ids[kind]))}"
-
-
-@attrs.define(eq=False)
-class TableReader:
-    """Reads all component tables of one document."""
-
     document: Document
     catalogue: Resolver
+    structurer: Structurer
     usable: list[ComponentTable] = attrs.field(factory=list)
-    left_out: set[tuple[str, str]] = attrs.field(factory=set)
+    left_out: set[str] = attrs.field(factory=set)
     checks: dict[str, CheckId | None] = attrs.field(factory=dict)
 
-    def read(self) -> Tables:
-        """Read every table; problems go to the document's report."""
-        ids: dict[str, tuple[str, ...]] = {}
+    def read(self) -> None:
+        """Read every table of every kind; those that can be used come in the file's order."""
+        at = self.document.problems.at
         for kind in KINDS:
-            for name, raw in self.document.subtables(kind).items():
-                self._read_table(kind, name, raw)
-            ids[kind] = tuple(self.document.table(kind))
-        line_of = self.document.report.line_of
-        self.usable.sort(key=lambda table: line_of((table.kind, table.id)))
-        return Tables(tuple(self.usable), ids, frozenset(self.left_out), self.checks)
+            with at(kind):
+                for name, value in expect(self.document.raw.get(kind, {}), dict).items():
+                    with at(kind, name):
+                        check_table_id(name)
+                        self._read_table(kind, name, expect(value, dict))
+        self.usable.sort(key=lambda table: self.document.line_of((table.kind, table.id)))
+
+    def full_names(self) -> list[str]:
+        """Return the names of all tables, usable or not, as in ``platforms.telegram``."""
+        return [f"{kind}.{name}" for kind in KINDS for name in self.document.table(kind)]
+
+    def reference(self, value: object, kind: str) -> str:
+        """Return ``value`` when it is the id of a table of ``kind`` that is not left out."""
+        name = expect(value, str)
+        if f"{kind}.{name}" in self.left_out:
+            raise UnusableValueError(
+                f"needs {kind}.{name}, which is left out because its plugin cannot be used"
+            )
+        known = self.document.table(kind)
+        if name not in known:
+            raise UnusableValueError(f"names no [{kind}.<id>] table{suggest(name, known)}")
+        return name
 
     def _read_table(self, kind: Kind, name: str, raw: dict[str, Any]) -> None:
-        optional = self._option(kind, name, raw, "optional", default=False)
-        plugin = self._option(kind, name, raw, "plugin", default=name)
+        at = self.document.problems.at
+        plugin: str | None = None
+        optional = False
+        with at(kind, name, "optional"):
+            optional = expect(raw.get("optional", False), bool)
+        with at(kind, name, "plugin"):
+            plugin = expect(raw.get("plugin", name), str)
         if plugin is None:
             return
+        component = self._resolve(kind, name, plugin, optional=optional)
         if kind == "platforms":
-            self.checks.setdefault(plugin.partition(":")[0], None)
-        component = self._resolve(kind, name, plugin, is_optional=optional is True)
+            check = getattr(component.config, "check_id", None) if component else None
+            self.checks.setdefault(plugin.partition(":")[0], check)
         if component is None:
             return
-        if kind == "platforms":
-            check = getattr(component.config, "check_id", None)
-            self.checks[plugin.partition(":")[0]] = check
-        own = {key: value for key, value in raw.items() if key not in {"plugin", "optional"}}
-        config = self.document.structured((kind, name), own, component.config)
-        if config is not None:
-            self.usable.append(
-                ComponentTable(
-                    kind=kind, id=name, plugin=plugin, config=config, optional=optional is True
-                )
-            )
-
-    def _option(self, kind: Kind, name: str, raw: dict[str, Any], key: str, default: Any) -> Any:
-        """Return one of core's own keys in a component's table; ``None`` when it is unusable."""
-        value = raw.get(key, default)
-        if type(value) is not type(default):
-            expected = "a boolean" if isinstance(default, bool) else "a string"
-            self.document.report.problem(
-                (kind, name, key), f"expected {expected}, got {toml_type(value)}"
-            )
-            return None
-        return value
+        own = {key: value for key, value in raw.items() if key not in OWN_KEYS}
+        config = self.structurer.record(own, component.config)
+        self.usable.append(
+            ComponentTable(kind=kind, id=name, plugin=plugin, config=config, optional=optional)
+        )
 
     def _resolve(
-        self, kind: Kind, name: str, plugin: str, *, is_optional: bool
+        self, kind: Kind, name: str, plugin: str, *, optional: bool
     ) -> Component[Any, Any] | None:
-        report = self.document.report
         try:
             return self.catalogue.resolve(kind, plugin)
         except PluginError as error:
-            if is_optional:
-                self.left_out.add((kind, name))
-                report.warn((kind, name), f"left out: {error}")
+            if optional:
+                self.left_out.add(f"{kind}.{name}")
+                self.document.warnings.add((kind, name), f"left out: {error}")
             else:
-                report.problem((kind, name), str(error))
+                self.document.problems.add((kind, name), str(error))
             return None
+
+
+def check_table_id(name: str) -> None:
+    """Raise `UnusableValueError` for an id that a table cannot have."""
+    if not ID.fullmatch(name):
+        raise UnusableValueError("an id is 1 to 32 of a-z, 0-9, _ and -, and begins with a letter")

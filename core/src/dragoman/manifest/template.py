@@ -8,27 +8,19 @@ with a default to be written out as well, because the table is of no use without
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any
 
 import attrs
 
 from dragoman.components import Component
 from dragoman.manifest.document import FORMAT
+from dragoman.manifest.kinds import SIMPLE, Kind, fields_of, kind_of
 from dragoman.manifest.model import Profile
-from dragoman.manifest.records import field_types, fields_of
-from dragoman.manifest.typekinds import is_array, is_enum, is_literal, is_table, is_union
 from dragoman.manifest.values import plain_value, toml_text
 from dragoman.secret import Secret
-
-_BY_TYPE: Final[tuple[tuple[Any, Any], ...]] = (
-    (str, "change-me"),
-    (bool, False),
-    (int, 1),
-    (float, 1.0),
-    (Path, "path/to/file"),
-)
 
 
 @attrs.frozen
@@ -63,16 +55,9 @@ def template(choices: Sequence[Choice]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def secrets_to_set(choices: Sequence[Choice]) -> tuple[str, ...]:
-    """Return the environment variables that the template reads, in order."""
-    return tuple(
-        _variable(choice.id, key)
-        for choice in choices
-        for key, field in fields_of(choice.component.config).items()
-        if _is_written(field)
-        and _placeholder(field_types(choice.component.config)[field.name], choice.id, key)
-        == {"env": _variable(choice.id, key)}
-    )
+def secrets_to_set(text: str) -> tuple[str, ...]:
+    """Return the environment variables that a template reads, in order."""
+    return tuple(re.findall(r'^[^#\n]*\{ env = "(\w+)" \}', text, re.MULTILINE))
 
 
 def write(path: Path, text: str, *, replace: bool) -> None:
@@ -93,60 +78,49 @@ def write(path: Path, text: str, *, replace: bool) -> None:
 
 def _fields(cls: type[Any], table: str, given: Mapping[str, object]) -> Iterator[str]:
     """Yield the lines of a table, each field after its help; required ones come first."""
-    types = field_types(cls)
     fields = fields_of(cls)
-    for key in sorted(fields, key=lambda key: not _is_written(fields[key])):
-        field = fields[key]
+    for key in sorted(fields, key=lambda key: not _is_written(fields[key][0])):
+        field, hint = fields[key]
         if "help" in field.metadata:
             yield f"# {field.metadata['help']}"
-        if key in given:
-            yield f"{key} = {toml_text(given[key])}"
-        elif _is_written(field):
-            yield f"{key} = {toml_text(_written(field, types[field.name], table, key))}"
-        else:
-            default = plain_value(field.default)
-            if default is None:
-                default = _written(field, types[field.name], table, key)
-            yield f"# {key} = {toml_text(default)}"
+        is_written = key in given or _is_written(field)
+        value = given.get(key)
+        if value is None and not is_written:
+            value = plain_value(field.default)
+        if value is None:
+            value = _example(field, hint, f"{table}_{key}")
+        yield f"{'' if is_written else '# '}{key} = {toml_text(value)}"
 
 
 def _is_written(field: attrs.Attribute[Any]) -> bool:
     return field.default is attrs.NOTHING or field.metadata.get("init") is True
 
 
-def _written(field: attrs.Attribute[Any], cls: Any, table: str, key: str) -> Any:
-    if "example" in field.metadata:
-        return plain_value(field.metadata["example"])
-    default = None if field.default is attrs.NOTHING else plain_value(field.default)
-    return _placeholder(cls, table, key) if default is None else default
+def _example(field: attrs.Attribute[Any], hint: Any, name: str) -> Any:
+    """Return what the operator may change: the example, the default, or any value that fits."""
+    example = plain_value(field.metadata.get("example", field.default))
+    return _value_of(hint, name) if example is None else example
 
 
-def _placeholder(cls: Any, table: str, key: str) -> Any:
-    """Return a value of the right type, for the operator to change."""
-    if cls is Secret:
-        return {"env": _variable(table, key)}
-    for simple, value in _BY_TYPE:
-        if cls is simple:
-            return value
-    if is_enum(cls):
-        return plain_value(next(iter(cls)))
-    arguments = get_args(cls)
-    if is_literal(cls):
-        return arguments[0]
-    if is_union(cls):
-        member = next(each for each in arguments if each is not type(None))
-        return _placeholder(member, table, key)
-    if is_array(cls):
-        return []
-    if is_table(cls) or not attrs.has(cls):
-        return {}
-    types = field_types(cls)
-    return {
-        inner: _written(field, types[field.name], table, f"{key}_{inner}")
-        for inner, field in fields_of(cls).items()
-        if _is_written(field)
-    }
-
-
-def _variable(table: str, key: str) -> str:
-    return f"{table}_{key}".upper().replace("-", "_")
+def _value_of(cls: Any, name: str) -> Any:
+    """Return a value of the right type; ``name`` becomes that of a secret's variable."""
+    match kind_of(cls):
+        case Kind("simple", made) if made is Secret:
+            return {"env": name.upper().replace("-", "_")}
+        case Kind("simple", made):
+            return SIMPLE[made][1]
+        case Kind("choice", _, options):
+            return options[0]
+        case Kind("union", _, members):
+            return _value_of(members[0], name)
+        case Kind("tuple", _, parts):
+            return [_value_of(part, name) for part in parts]
+        case Kind("array"):
+            return []
+        case Kind("record", made):
+            return {
+                key: _example(field, hint, f"{name}_{key}")
+                for key, (field, hint) in fields_of(made).items()
+                if _is_written(field)
+            }
+    return {}

@@ -12,18 +12,17 @@ from typing import Any
 
 import attrs
 
-from dragoman.manifest.records import FACTORY
+from dragoman.manifest.kinds import FACTORY
 from dragoman.secret import Secret
 
 
-def plain_value(value: object) -> Any | None:
+def plain_value(value: Any) -> Any | None:
     """Return ``value`` as strings, numbers, lists and dicts; ``None`` where it has no such form.
 
     The default of a field may be a factory: one that needs the instance has no form.
     """
     if isinstance(value, FACTORY):
-        factory: Any = value
-        return None if factory.takes_self else plain_value(factory.factory())
+        return None if value.takes_self else plain_value(value.factory())
     if isinstance(value, enum.Enum):
         return plain_value(value.value)
     if isinstance(value, bool | int | str):
@@ -33,10 +32,14 @@ def plain_value(value: object) -> Any | None:
     if isinstance(value, PurePath):
         return value.as_posix()
     if isinstance(value, list | tuple | set | frozenset):
-        return _all_or_none([plain_value(each) for each in value])
+        plain = [plain_value(each) for each in value]
+        return None if None in plain else plain
+    if attrs.has(type(value)) and not isinstance(value, Secret):
+        value = attrs.asdict(value, recurse=False)
     if isinstance(value, Mapping):
-        return {str(key): plain_value(each) for key, each in value.items() if each is not None}
-    return _record(value)
+        pairs = ((str(key), plain_value(each)) for key, each in value.items())
+        return {key: each for key, each in pairs if each is not None}
+    return None
 
 
 def toml_text(value: Any) -> str:
@@ -56,18 +59,3 @@ def toml_text(value: Any) -> str:
 
 def _key(key: str) -> str:
     return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else toml_text(key)
-
-
-def _record(value: object) -> dict[str, Any] | None:
-    cls = type(value)
-    if isinstance(value, Secret) or not attrs.has(cls):
-        return None
-    plain = {
-        field.alias or field.name: plain_value(getattr(value, field.name))
-        for field in attrs.fields(cls)
-    }
-    return {key: each for key, each in plain.items() if each is not None}
-
-
-def _all_or_none(values: list[Any]) -> list[Any] | None:
-    return None if any(each is None for each in values) else values

@@ -14,7 +14,7 @@ from dragoman.store.deliveries import insert_notices
 from dragoman.store.operations import Accept, Accepted, Adoption, TurnGrant
 from dragoman.store.sessions import SessionRow, resolve_sessions
 from dragoman.store.transaction import Answer, Transaction
-from dragoman.store.turns import GRANTED_COLUMNS, INSERT_RUN, Claim, begin, granted_before
+from dragoman.store.turns import ADOPTED_COLUMNS, INSERT_RUN, Claim, begin, granted_before
 
 FULL = "queue full"
 """The reason of an event that found too many others waiting."""
@@ -66,7 +66,7 @@ async def _undecided(tx: Transaction, batch: Sequence[Accept]) -> list[Accept]:
     rows = await tx.set(
         """
         SELECT e.id FROM json_each(?) JOIN inbound_events AS e ON e.id = value ->> 0
-        WHERE e.state = 'received'
+        WHERE e.state IN ('received', 'held')
         """,
         [(op.event_id,) for op in batch],
     )
@@ -110,7 +110,7 @@ async def _admit(tx: Transaction, ordered: Sequence[Accept]) -> dict[int, Accept
             event = CASE WHEN j.value ->> 8 IS NULL THEN event
                 ELSE json_set(event, '$.text', j.value ->> 8) END
         FROM json_each(?) AS j WHERE inbound_events.id = j.value ->> 0
-        RETURNING {GRANTED_COLUMNS}
+        RETURNING {ADOPTED_COLUMNS}
         """,
         [one.row(states[one.operation.event_id]) for one in admissions],
     )

@@ -8,7 +8,9 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from dragoman.messages import Address, Inbound, Lane, Place, Sender
+import attrs
+
+from dragoman.messages import Address, Attachment, Inbound, Lane, Place, Sender
 
 
 def dump(value: Any) -> str:
@@ -79,6 +81,10 @@ def event_to_json(event: Inbound) -> str:
             "sent_at": event.sent_at.isoformat(),
             "message_id": event.message_id,
             "addressed": event.addressed,
+            "attachments": [attrs.asdict(one) for one in event.attachments],
+            "album": event.album,
+            "continues": event.continues,
+            "edits": event.edits,
         }
     )
 
@@ -94,6 +100,10 @@ def event_from_json(text: str) -> Inbound:
         sent_at=datetime.fromisoformat(data["sent_at"]),
         message_id=data["message_id"],
         addressed=data["addressed"],
+        attachments=tuple(Attachment(**one) for one in data.get("attachments", ())),
+        album=data.get("album", ""),
+        continues=data.get("continues", False),
+        edits=data.get("edits", False),
     )
 
 

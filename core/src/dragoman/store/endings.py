@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dragoman.errors import StaleLease
-from dragoman.states import DeliveryState, EventState
-from dragoman.store.codec import dump_rows
+from dragoman.states import DeliveryState, EventState, TurnState
+from dragoman.store.codec import dump, dump_rows
 from dragoman.store.deliveries import OPEN, next_place
-from dragoman.store.operations import Ended, Finish, Recover, Recovered, TurnGrant
+from dragoman.store.operations import Ended, Finish, KnownPart, Recover, Recovered, TurnGrant
 from dragoman.store.transaction import Answer, Row, Transaction
-from dragoman.store.turns import Claim, granted_before, take_over
+from dragoman.store.turns import Claim, granted_before, grants_of, inputs_of, take_over
 
 
 async def finish(tx: Transaction, batch: Sequence[Finish]) -> list[Answer]:
@@ -82,11 +82,21 @@ async def _ended_before(tx: Transaction, batch: Sequence[Finish]) -> set[str]:
 async def _settle_inputs(tx: Transaction, batch: Sequence[Finish]) -> None:
     await tx.set(
         """
-        UPDATE inbound_events SET state = 'answered', item = NULL
-        WHERE turn_id IN (SELECT value ->> 0 FROM json_each(?)) AND state = 'adopted'
+        UPDATE inbound_events SET item = NULL, reason = j.value ->> 1,
+            state = CASE WHEN j.value ->> 1 <> '' THEN 'refused'
+                WHEN id = (SELECT min(f.id) FROM inbound_events AS f WHERE f.turn_id = j.value ->> 0)
+                THEN 'answered' ELSE 'merged' END
+        FROM json_each(?) AS j
+        WHERE inbound_events.turn_id = j.value ->> 0 AND inbound_events.state = 'adopted'
         """,
-        [(op.lease.turn_id,) for op in batch],
+        [(op.lease.turn_id, _refusal(op)) for op in batch],
     )
+
+
+def _refusal(op: Finish) -> str:
+    """Return why the inputs of a turn have no answer; empty where they have one."""
+    unanswered = op.state in {TurnState.CANCELLED, TurnState.INTERRUPTED}
+    return (op.detail or op.state.value) if unanswered else ""
 
 
 async def _owe_parts(tx: Transaction, batch: Sequence[Finish]) -> None:
@@ -134,6 +144,7 @@ async def recover(tx: Transaction, batch: Sequence[Recover]) -> list[Answer]:
 
 
 async def _recover(tx: Transaction, op: Recover) -> Recovered:
+    again = await _begin_again(tx, op)
     turns = await tx.rows(
         """
         UPDATE agent_runs SET state = 'interrupted', ended_at = ?1
@@ -173,9 +184,56 @@ async def _recover(tx: Transaction, op: Recover) -> Recovered:
         )
     return Recovered(
         interrupted=tuple(row[0] for row in turns),
+        again=again,
         uncertain=sum(1 for row in uncertain if row[0] == DeliveryState.UNCERTAIN.value),
         expired=len(expired),
     )
+
+
+async def _begin_again(tx: Transaction, op: Recover) -> tuple[TurnGrant, ...]:
+    """Take over the turns that may be run again: same turn, next fence, records taken back."""
+    if not op.retry:
+        return ()
+    turns = await tx.rows(
+        """
+        UPDATE agent_runs SET owner = ?2, fence = fence + 1, attempt = attempt + 1,
+            lease_until = ?6
+        WHERE state = 'running' AND owner <> ?2 AND (?3 OR lease_until < ?4) AND attempt < ?5
+          AND (SELECT s.profile FROM platform_sessions AS s WHERE s.id = session_id)
+              IN (SELECT value FROM json_each(?1))
+          AND NOT EXISTS (
+            SELECT 1 FROM tool_calls AS c WHERE c.turn_id = agent_runs.id AND NOT c.read_only
+          )
+        RETURNING id
+        """,
+        dump(op.retry),
+        op.owner,
+        op.everyone,
+        op.boot,
+        op.attempts,
+        op.lease_until,
+    )
+    await tx.set(
+        """
+        DELETE FROM records
+        WHERE turn_id IN (SELECT value ->> 0 FROM json_each(?)) AND batch NOT GLOB 'input:*'
+        """,
+        turns,
+    )
+    inputs = await inputs_of(tx, [row[0] for row in turns])
+    parts: dict[str, tuple[KnownPart, ...]] = {}
+    for row in await tx.set(
+        """
+        SELECT d.turn_id, d.id, d.native_id, coalesce(d.shown, '') FROM deliveries AS d
+        WHERE d.turn_id IN (SELECT value ->> 0 FROM json_each(?)) AND d.state = 'sending'
+        ORDER BY d.part, d.number
+        """,
+        turns,
+    ):
+        known = KnownPart(delivery_id=row[1], native_id=row[2], shown=row[3])
+        parts[row[0]] = (*parts.get(row[0], ()), known)
+    grants = await grants_of(tx, inputs, parts)
+    return tuple(sorted(grants.values(), key=lambda grant: grant.inputs[0].id))
 
 
 async def _mark_interrupted(tx: Transaction, op: Recover, turns: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ from dragoman.states import EVENT_EDGES, EventState
 from dragoman.store.codec import event_to_json, lane_column, storable
 from dragoman.store.deliveries import insert_notices
 from dragoman.store.edges import edges
-from dragoman.store.operations import Receive, Received, Settle
+from dragoman.store.operations import Merge, Receive, Received, Settle
 from dragoman.store.transaction import Answer, Transaction
 
 _WITHOUT_TURN = edges(EVENT_EDGES, (EventState.RECEIVED, EventState.HELD, EventState.QUEUED))
@@ -23,13 +23,19 @@ async def receive(tx: Transaction, batch: Sequence[Receive]) -> list[Answer]:
         for row in await tx.set(
             """
             INSERT INTO inbound_events (platform, native_id, lane, state, received_at, event)
-            SELECT value ->> 0, value ->> 1, value ->> 2, 'received', value ->> 3, value ->> 4
+            SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 5, value ->> 3, value ->> 4
             FROM json_each(?) WHERE true ORDER BY key
             ON CONFLICT (platform, native_id) DO NOTHING
             RETURNING id, platform, native_id
             """,
             [
-                (*key, lane_column(op.inbound.address.lane), op.now, event_to_json(op.inbound))
+                (
+                    *key,
+                    lane_column(op.inbound.address.lane),
+                    op.now,
+                    event_to_json(op.inbound),
+                    (EventState.HELD if op.held else EventState.RECEIVED).value,
+                )
                 for key, op in zip(keys, batch, strict=True)
             ],
         )
@@ -81,3 +87,39 @@ async def settle(tx: Transaction, batch: Sequence[Settle]) -> list[Answer]:
             )
         }
     return [op.event_id in done for op in batch]
+
+
+async def merge(tx: Transaction, batch: Sequence[Merge]) -> list[Answer]:
+    """Change waiting events, and end those that became part of them."""
+    changed = {
+        row[0]
+        for row in await tx.set(
+            """
+            UPDATE inbound_events SET event = j.value ->> 1,
+                item = CASE WHEN inbound_events.state = 'queued'
+                    THEN coalesce(j.value ->> 2, item) ELSE item END
+            FROM json_each(?) AS j WHERE inbound_events.id = j.value ->> 0
+              AND inbound_events.state IN ('received', 'held', 'queued')
+            RETURNING inbound_events.id
+            """,
+            [(op.event_id, event_to_json(op.inbound), op.item) for op in batch],
+        )
+    }
+    pairs = [(part, f"part of {op.event_id}", op.event_id) for op in batch for part in op.parts]
+    await tx.set(
+        """
+        UPDATE inbound_events SET state = 'merged', reason = j.value ->> 1
+        FROM json_each(?) AS j WHERE inbound_events.id = j.value ->> 0
+          AND inbound_events.state IN ('received', 'held')
+        """,
+        [pair for pair in pairs if pair[2] in changed],
+    )
+    rows = await tx.set(
+        """
+        SELECT value ->> 2 FROM json_each(?) JOIN inbound_events AS e
+        ON e.id = value ->> 0 AND e.state = 'merged' AND e.reason = value ->> 1
+        """,
+        pairs,
+    )
+    merged = {row[0] for row in rows}
+    return [op.event_id in merged for op in batch]

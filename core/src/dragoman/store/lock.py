@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import os
-import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
+
+import anyio
 
 from dragoman.errors import StoreHeld
 
@@ -17,8 +18,8 @@ _PAUSE: Final = 0.01
 """Seconds between two looks at a lock file whose holder has not written its name yet."""
 
 
-@contextlib.contextmanager
-def hold(path: Path) -> Iterator[None]:
+@asynccontextmanager
+async def hold(path: Path) -> AsyncIterator[None]:
     """Hold the lock file beside a store; raise `dragoman.StoreHeld` if another process does."""
     lock = path.with_name(path.name + ".lock")
     descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -26,7 +27,7 @@ def hold(path: Path) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise StoreHeld(path, _holder(descriptor)) from None
+            raise StoreHeld(path, await _holder(descriptor)) from None
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, str(os.getpid()).encode(), 0)
         yield
@@ -34,17 +35,17 @@ def hold(path: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _holder(descriptor: int) -> str:
+async def _holder(descriptor: int) -> str:
     """Say who holds the lock.
 
     A holder that has just started may not have written its name: the file is empty, or names one
-    that died. This is a process about to give up, so that it may wait a little.
+    that died. It is given a little time.
     """
     for _ in range(_LOOKS):
         name = os.pread(descriptor, 20, 0)
         if name.isdigit() and _lives(int(name)):
             return f"process {int(name)}"
-        time.sleep(_PAUSE)
+        await anyio.sleep(_PAUSE)
     return "another process"
 
 

@@ -55,20 +55,41 @@ class StoredEvent:
 
 
 @attrs.frozen(kw_only=True)
+class KnownPart:
+    """A streamed part as the ledger knows it: ``native_id`` is empty where nothing is shown."""
+
+    delivery_id: str
+    native_id: str = ""
+    shown: str = attrs.field(default="", repr=False)
+
+
+@attrs.frozen(kw_only=True)
 class TurnGrant:
-    """A turn that has begun: its lease, its inputs and the row of its first visible part."""
+    """A turn that has begun: its lease, its inputs, and the rows of its visible parts.
+
+    ``attempt`` counts from one: a turn that is run again goes on with the parts that are there.
+    """
 
     lease: TurnLease
     conversation_id: str
     profile: str
     runtime: str
     inputs: tuple[StoredEvent, ...]
-    delivery_id: str
+    parts: tuple[KnownPart, ...]
+    attempt: int = 1
+
+    @property
+    def delivery_id(self) -> str:
+        """The row of the first visible part."""
+        return self.parts[0].delivery_id
 
 
 @attrs.frozen(kw_only=True)
 class Adoption:
-    """A caller's wish to begin a turn: the ids to use, and the lease to write."""
+    """A caller's wish to begin a turn: the ids to use, and the lease to write.
+
+    Sessions of the profiles in ``collect`` give all that waits to one turn, others the oldest.
+    """
 
     turn_id: str
     delivery_id: str
@@ -77,6 +98,7 @@ class Adoption:
     """Boot time, seconds."""
     now: float
     """UTC, seconds since the epoch."""
+    collect: tuple[str, ...] = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -107,12 +129,29 @@ class Received:
 
 @attrs.frozen(kw_only=True)
 class Receive(Operation[Received]):
-    """Keep an event. Identity: platform instance and native id."""
+    """Keep an event. Identity: platform instance and native id. A ``held`` one waits for more."""
 
     about: ClassVar[tuple[str, ...]] = ("inbound.address.platform", "inbound.native_id")
 
     inbound: Inbound
     now: float
+    held: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class Merge(Operation[bool]):
+    """Change what a waiting event says, and end others that became part of it.
+
+    Answers whether the event was still waiting, or had been changed by the same ``parts``; where
+    it was not, nothing is changed. ``item`` replaces that of an event that is in its session.
+    """
+
+    about: ClassVar[tuple[str, ...]] = ("event_id",)
+
+    event_id: int
+    inbound: Inbound
+    parts: tuple[int, ...] = attrs.field(validator=attrs.validators.min_len(1))
+    item: str | None = attrs.field(default=None, repr=False)
 
 
 @attrs.frozen(kw_only=True)
@@ -178,7 +217,7 @@ class Accept(Operation[Accepted]):
 
 @attrs.frozen(kw_only=True)
 class Adopt(Operation["TurnGrant | None"]):
-    """Begin a turn with the oldest waiting event of a session, if it is free."""
+    """Begin a turn with what waits in a session, if it is free."""
 
     about: ClassVar[tuple[str, ...]] = ("session_id",)
 
@@ -204,11 +243,55 @@ class Part:
 
 
 @attrs.frozen(kw_only=True)
+class Absorb(Operation["tuple[StoredEvent, ...]"]):
+    """Take waiting events into the running turn; answers those that it has got of them."""
+
+    about: ClassVar[tuple[str, ...]] = ("lease.session_id",)
+    fenced: ClassVar[bool] = True
+
+    lease: TurnLease
+    event_ids: tuple[int, ...]
+
+
+@attrs.frozen(kw_only=True)
+class Stopped:
+    """What a stop found: the turn that was running, and how many messages it ended."""
+
+    turn_id: str = ""
+    dropped: int = 0
+
+
+@attrs.frozen(kw_only=True)
+class Stop(Operation[Stopped]):
+    """Refuse what waited in a session before the event ``event_id``, and name its running turn."""
+
+    about: ClassVar[tuple[str, ...]] = ("session_id",)
+
+    session_id: str
+    event_id: int
+
+
+@attrs.frozen(kw_only=True)
+class Reset(Operation[bool]):
+    """Begin a new generation of all records of a session that runs no turn; answers whether.
+
+    ``event_id`` is the event that asked for it, and the identity of the operation.
+    """
+
+    about: ClassVar[tuple[str, ...]] = ("session_id",)
+
+    session_id: str
+    event_id: int
+
+
+@attrs.frozen(kw_only=True)
 class Finish(Operation[Ended]):
     """End a turn, settle its inputs, owe its reply, and go on with the session's next input.
 
     Releasing the session and looking for more are one step: no event can fall between. Rows of
-    the turn that ``parts`` does not name end as abandoned.
+    the turn that ``parts`` does not name end as abandoned. The first input of a turn that
+    succeeded or failed is answered, the others are merged into it; those of a cancelled or
+    interrupted one are refused, with ``detail`` or the state as the reason.
     """
 
     about: ClassVar[tuple[str, ...]] = ("lease.turn_id",)
@@ -231,8 +314,8 @@ class Finish(Operation[Ended]):
 
 
 @attrs.frozen(kw_only=True)
-class Renew(Operation[int]):
-    """Prolong all leases of an owner; answers how many turns it runs."""
+class Renew(Operation["tuple[str, ...]"]):
+    """Prolong all leases of an owner; answers the turns that it runs."""
 
     about: ClassVar[tuple[str, ...]] = ("owner",)
 
@@ -245,7 +328,9 @@ class Recovered:
     """What a dead owner had left behind."""
 
     interrupted: tuple[str, ...] = ()
-    """Turns that had not ended."""
+    """Turns that had not ended, and end here."""
+    again: tuple[TurnGrant, ...] = ()
+    """Turns that go on under a new fencing token, by the order of their inputs."""
     uncertain: int = 0
     """Parts that may or may not be shown."""
     expired: int = 0
@@ -256,9 +341,11 @@ class Recovered:
 class Recover(Operation[Recovered]):
     """Settle what other owners left: all of them, or those whose lease ran out before ``boot``.
 
-    Interrupted turns end visibly: ``mark`` is added to what was shown of them, and where nothing
-    was, ``notice`` is owed. Parts that were being sent are uncertain. Owed parts older than
-    ``oldest`` are abandoned.
+    Turns of the profiles in ``retry`` begin another attempt, at most ``attempts`` in all, unless
+    the journal has a call that changes something: ``owner`` takes them over until ``lease_until``,
+    and what they wrote into their records is no longer read. Other turns end visibly: ``mark`` is
+    added to what was shown of them, and where nothing was, ``notice`` is owed. Parts that were
+    being sent are uncertain. Owed parts older than ``oldest`` are abandoned.
     """
 
     about: ClassVar[tuple[str, ...]] = ()
@@ -270,6 +357,9 @@ class Recover(Operation[Recovered]):
     oldest: float
     mark: str
     notice: str
+    retry: tuple[str, ...] = ()
+    attempts: int = 3
+    lease_until: float = 0.0
 
 
 # -- deliveries ----------------------------------------------------------------------------------
@@ -335,6 +425,46 @@ class EndSend(Operation[None]):
     native_id: str = ""
     shown: str | None = attrs.field(default=None, repr=False)
     error: str = ""
+    now: float
+
+
+# -- the journal ---------------------------------------------------------------------------------
+
+
+@attrs.frozen(kw_only=True)
+class Journalled:
+    """What the journal says of a call: ``begun`` by this attempt, or else what came of it."""
+
+    begun: bool
+    result: str | None = attrs.field(default=None, repr=False)
+    """``None`` while the outcome is unknown."""
+
+
+@attrs.frozen(kw_only=True)
+class BeginTool(Operation[Journalled]):
+    """Write down that a call is about to begin, unless an earlier attempt did."""
+
+    about: ClassVar[tuple[str, ...]] = ("effect_key",)
+    fenced: ClassVar[bool] = True
+
+    lease: TurnLease
+    effect_key: str
+    call_key: str
+    tool: str
+    read_only: bool
+    now: float
+
+
+@attrs.frozen(kw_only=True)
+class EndTool(Operation[None]):
+    """Write down what came of a call; the first result stays."""
+
+    about: ClassVar[tuple[str, ...]] = ("effect_key",)
+    fenced: ClassVar[bool] = True
+
+    lease: TurnLease
+    effect_key: str
+    result: str = attrs.field(repr=False)
     now: float
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import attrs
 
+from dragoman.keys import ConversationKey
 from dragoman.messages import Address
-from dragoman.store.codec import address_from_json, dump, event_from_json, storable
+from dragoman.store.codec import address_from_json, dump, event_from_json, lane_column, storable
 from dragoman.store.deliveries import COLUMNS, OPEN, delivery_from_row
 from dragoman.store.operations import Delivery, StoredEvent
 from dragoman.store.transaction import Row
@@ -29,11 +30,72 @@ class Reads:
         rows = await self._query(
             """
             SELECT id, event, received_at FROM inbound_events
-            WHERE platform = ? AND state = 'received' AND id > ? ORDER BY id LIMIT ?
+            WHERE platform = ? AND state IN ('received', 'held') AND id > ?
+            ORDER BY id LIMIT ?
             """,
             (platform, after, limit),
         )
         return [StoredEvent(row[0], event_from_json(row[1]), row[2]) for row in rows]
+
+    async def events(self, ids: Collection[int]) -> Sequence[StoredEvent]:
+        """Return events by id, in order of receipt."""
+        rows = await self._query(
+            """
+            SELECT id, event, received_at FROM inbound_events
+            WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id
+            """,
+            (dump(sorted(ids)),),
+        )
+        return [StoredEvent(row[0], event_from_json(row[1]), row[2]) for row in rows]
+
+    async def queued(self, session_id: str, limit: int) -> Sequence[StoredEvent]:
+        """Return what waits in a session, in order of receipt."""
+        rows = await self._query(
+            """
+            SELECT id, event, received_at FROM inbound_events
+            WHERE session_id = ? AND state = 'queued' ORDER BY id LIMIT ?
+            """,
+            (session_id, limit),
+        )
+        return [StoredEvent(row[0], event_from_json(row[1]), row[2]) for row in rows]
+
+    async def waiting(
+        self, address: Address, sender: str, field: Literal["message_id", "album"], value: str
+    ) -> StoredEvent | None:
+        """Return the oldest event of a sender, held or waiting for its turn, with this field."""
+        rows = await self._query(
+            """
+            SELECT id, event, received_at FROM inbound_events
+            WHERE state IN ('held', 'queued') AND lane = ?1 AND event ->> ?2 = ?3
+              AND event ->> '$.sender.id' = ?4 ORDER BY id LIMIT 1
+            """,
+            (lane_column(address.lane), f"$.{field}", storable(value), storable(sender)),
+        )
+        return next((StoredEvent(row[0], event_from_json(row[1]), row[2]) for row in rows), None)
+
+    async def session(self, key: ConversationKey, profile: str, runtime: str) -> str | None:
+        """Return the session of a conversation, if there has been a message in it."""
+        rows = await self._query(
+            """
+            SELECT s.id FROM conversation_keys AS k
+            JOIN platform_sessions AS s ON s.conversation_id = k.conversation_id
+            WHERE k.platform = ? AND k.workspace = ? AND k.channel = ? AND k.thread = ?
+              AND k.user = ? AND s.profile = ? AND s.runtime = ?
+            """,
+            (key.platform, key.workspace, key.channel, key.thread, key.user, profile, runtime),
+        )
+        return rows[0][0] if rows else None
+
+    async def running(self, session_id: str) -> tuple[str, float] | None:
+        """Return a session's running turn, and when it began (UTC, seconds)."""
+        rows = await self._query(
+            """
+            SELECT id, started_at FROM agent_runs
+            WHERE session_id = ? AND state IN ('running', 'waiting')
+            """,
+            (session_id,),
+        )
+        return (rows[0][0], rows[0][1]) if rows else None
 
     async def backlog(self, limit: int, platforms: Collection[str] | None = None) -> Sequence[str]:
         """Return free sessions with waiting events, those that wait longest first.
@@ -68,14 +130,20 @@ class Reads:
         )
         return [StoredEvent(row[0], event_from_json(row[1]), row[2]) for row in rows]
 
-    async def owed(self, lane: str | None, limit: int) -> Sequence[Delivery]:
-        """Return parts that people wait for, in the order in which they are to be shown."""
+    async def owed(
+        self, lane: str | None, limit: int, *, uncertain: bool = True
+    ) -> Sequence[Delivery]:
+        """Return parts that people wait for, in the order in which they are to be shown.
+
+        Without ``uncertain`` those are left out that may be shown already.
+        """
         # Two texts: "all lanes or this one" in a single text would never use the index.
         chosen = "" if lane is None else "AND lane = ?2"
+        left_out = "" if uncertain else "AND state <> 'uncertain'"
         rows = await self._query(
             f"""
             SELECT {COLUMNS} FROM deliveries
-            WHERE {OPEN} AND state <> 'sending' AND place IS NOT NULL {chosen}
+            WHERE {OPEN} AND state <> 'sending' AND place IS NOT NULL {chosen} {left_out}
             ORDER BY place, number LIMIT ?1
             """,
             (limit,) if lane is None else (limit, lane),
@@ -136,6 +204,25 @@ class Reads:
             )
             counts[table] = {row[0]: row[1] for row in rows}
         return counts
+
+    async def oldest(self, now: float) -> Mapping[str, float]:
+        """Return the age of what waits longest at a time: events, and parts that are owed."""
+        rows = await self._query(
+            f"""
+            SELECT 'events', min(received_at) FROM inbound_events
+            WHERE state IN ('received', 'held')
+            UNION ALL SELECT 'events', received_at FROM (
+                SELECT received_at FROM inbound_events INDEXED BY events_waiting
+                WHERE state = 'queued' ORDER BY id LIMIT 1
+            ) UNION ALL SELECT 'deliveries', min(ready_at) FROM deliveries WHERE {OPEN}
+            """,
+            (),
+        )
+        ages: dict[str, float] = {}
+        for name, since in rows:
+            if since is not None:
+                ages[name] = max(ages.get(name, 0.0), now - since)
+        return ages
 
 
 def _behind(prefix: str) -> str | bytes:

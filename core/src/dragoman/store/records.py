@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import attrs
+
 from dragoman.store.codec import storable
 from dragoman.store.operations import AppendRecords, DeleteValue, PutValue
 from dragoman.store.transaction import Answer, Transaction
@@ -25,7 +27,14 @@ async def append_records(tx: Transaction, batch: Sequence[AppendRecords]) -> lis
     await insert_records(
         tx,
         [
-            (op.lease.session_id, op.namespace, op.batch, op.new_generation, op.items)
+            NewRecords(
+                op.lease.session_id,
+                op.namespace,
+                op.batch,
+                op.items,
+                op.lease.turn_id,
+                op.new_generation,
+            )
             for op in live
             if op.batch not in known
         ],
@@ -33,31 +42,54 @@ async def append_records(tx: Transaction, batch: Sequence[AppendRecords]) -> lis
     return [stale.get(op.lease) for op in batch]
 
 
-async def insert_records(
-    tx: Transaction, lists: Sequence[tuple[str, str, str, bool, Sequence[str]]]
-) -> None:
-    """Insert (session, namespace, batch, new generation?, items) behind what is there.
+@attrs.frozen
+class NewRecords:
+    """Items to add to a list. A fresh generation begins with a row without an item."""
 
-    A new generation begins with a row without an item, so that an empty one exists too.
-    """
+    session_id: str
+    namespace: str
+    batch: str
+    items: Sequence[str]
+    turn_id: str | None
+    fresh: bool = False
+
+    def rows(self, generation: int, number: int) -> list[tuple[object, ...]]:
+        """Return the rows behind the list's newest one."""
+        first = (generation + 1, 0) if self.fresh else (generation, number + 1)
+        return [
+            (
+                self.session_id,
+                self.namespace,
+                first[0],
+                first[1] + index,
+                self.batch,
+                item,
+                self.turn_id,
+            )
+            for index, item in enumerate([None, *self.items] if self.fresh else self.items)
+        ]
+
+
+async def insert_records(tx: Transaction, lists: Sequence[NewRecords]) -> None:
+    """Insert items behind what is there; two lists of one name follow each other."""
     if not lists:
         return
-    heads = await _heads(tx, [(session_id, namespace) for session_id, namespace, *_ in lists])
+    heads = await _heads(tx, [(new.session_id, new.namespace) for new in lists])
+    at: dict[tuple[str, str], tuple[int, int]] = {}
     rows: list[tuple[object, ...]] = []
-    for (session_id, namespace, batch, fresh, items), (generation, number) in zip(
-        lists, heads, strict=True
-    ):
-        begin = (generation + 1, 0) if fresh else (generation, number + 1)
-        rows.extend(
-            (session_id, namespace, begin[0], begin[1] + index, batch, item)
-            for index, item in enumerate([None, *items] if fresh else items)
-        )
+    for new, head in zip(lists, heads, strict=True):
+        name = (new.session_id, new.namespace)
+        added = new.rows(*at.get(name, head))
+        rows += added
+        if added:
+            at[name] = added[-1][2], added[-1][3]  # type: ignore[assignment]  # both are counts
     if not rows:
         return
     await tx.set(
         """
-        INSERT INTO records (session_id, namespace, generation, number, batch, item)
-        SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5
+        INSERT INTO records (session_id, namespace, generation, number, batch, item, turn_id)
+        SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5,
+            value ->> 6
         FROM json_each(?)
         """,
         rows,

@@ -125,6 +125,27 @@ STEPS: Final[tuple[str, ...]] = (
         WHERE state IN ('pending', 'sending', 'uncertain');
     CREATE INDEX events_waiting ON inbound_events (id) WHERE state = 'queued';
     """,
+    # 4: held events, further attempts of a turn, and the journal of calls with effects
+    """
+    DROP INDEX events_received;
+    CREATE INDEX events_received ON inbound_events (platform, id)
+        WHERE state IN ('received', 'held');
+    ALTER TABLE agent_runs ADD COLUMN attempt INTEGER NOT NULL DEFAULT 1;
+    ALTER TABLE records ADD COLUMN turn_id TEXT;
+    CREATE INDEX records_of_turn ON records (turn_id) WHERE turn_id IS NOT NULL;
+    CREATE TABLE tool_calls (
+        effect_key TEXT NOT NULL PRIMARY KEY,
+        turn_id TEXT NOT NULL,
+        call_key TEXT NOT NULL,
+        tool TEXT NOT NULL,
+        read_only INTEGER NOT NULL,
+        fence INTEGER NOT NULL,
+        result TEXT,
+        begun_at REAL NOT NULL,
+        ended_at REAL
+    ) WITHOUT ROWID;
+    CREATE INDEX calls_of_turn ON tool_calls (turn_id);
+    """,
 )
 
 VERSION: Final = len(STEPS)

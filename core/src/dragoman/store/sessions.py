@@ -1,4 +1,4 @@
-"""Statements that find or make conversations and sessions."""
+"""Statements that find, make, stop and renew sessions."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import attrs
 
 from dragoman.keys import new_id
-from dragoman.store.operations import Accept
-from dragoman.store.transaction import Transaction
+from dragoman.store.operations import Accept, Reset, Stop, Stopped
+from dragoman.store.records import NewRecords, insert_records
+from dragoman.store.transaction import Answer, Transaction
 
 
 @attrs.frozen
@@ -85,3 +86,63 @@ async def _create(tx: Transaction, batch: Sequence[Accept]) -> None:
         """,
         [(*_wanted(op), new_id("sess"), now) for op in batch],
     )
+
+
+async def stop(tx: Transaction, batch: Sequence[Stop]) -> list[Answer]:
+    """Refuse what waits before the events that ask for it, and name the running turns."""
+    rows = [(op.session_id, op.event_id, f"stopped by {op.event_id}") for op in batch]
+    await tx.set(
+        """
+        UPDATE inbound_events SET state = 'refused', reason = j.value ->> 2, item = NULL
+        FROM json_each(?) AS j
+        WHERE inbound_events.session_id = j.value ->> 0 AND inbound_events.state = 'queued'
+          AND inbound_events.id < j.value ->> 1
+        """,
+        rows,
+    )
+    found = await tx.set(
+        """
+        SELECT j.key, (
+            SELECT r.id FROM agent_runs AS r
+            WHERE r.session_id = value ->> 0 AND r.state IN ('running', 'waiting')
+        ), (
+            SELECT count(*) FROM inbound_events AS e WHERE e.session_id = value ->> 0
+              AND e.state = 'refused' AND e.reason = value ->> 2
+        ) FROM json_each(?) AS j ORDER BY j.key
+        """,
+        rows,
+    )
+    return [Stopped(turn_id=row[1] or "", dropped=row[2]) for row in found]
+
+
+async def reset(tx: Transaction, batch: Sequence[Reset]) -> list[Answer]:
+    """Begin new generations; what is there is kept, and not even looked at."""
+    rows = await tx.set(
+        """
+        SELECT DISTINCT r.session_id, r.namespace, value ->> 1 FROM json_each(?)
+        JOIN records AS r ON r.session_id = value ->> 0
+        WHERE NOT EXISTS (
+            SELECT 1 FROM records AS done WHERE done.batch = 'reset:' || (value ->> 1)
+        )
+        """,
+        [(op.session_id, op.event_id) for op in batch],
+    )
+    busy = {
+        row[0]
+        for row in await tx.set(
+            """
+            SELECT r.session_id FROM json_each(?) JOIN agent_runs AS r
+            ON r.session_id = value ->> 0 AND r.state IN ('running', 'waiting')
+            """,
+            [(op.session_id,) for op in batch],
+        )
+    }
+    await insert_records(
+        tx,
+        [
+            NewRecords(row[0], row[1], f"reset:{row[2]}", (), None, fresh=True)
+            for row in rows
+            if row[0] not in busy
+        ],
+    )
+    return [op.session_id not in busy for op in batch]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -55,28 +55,27 @@ async def open_sqlite(path: Path | None) -> AsyncIterator[SqliteStore]:
     Raises `dragoman.StoreHeld` if another process has it, `dragoman.SchemaTooNew` if a newer
     dragoman wrote it. On leaving, all that waits is written first.
     """
-    with _held(path):
-        async with contextlib.AsyncExitStack() as stack:
-            db = await connect(str(path) if path else ":memory:")
-            stack.push_async_callback(_close, db)
-            await migrate(db, path)
-            lock = anyio.Lock()
-            writer = Writer(db, lock)
-            connections: tuple[aiosqlite.Connection, ...] = (db,)
-            if path:
-                reader = await connect(str(path))
-                stack.push_async_callback(_close, reader)
-                read = Reads(_over(reader, anyio.Lock()))
-                connections = (db, reader)
-            else:
-                # A second connection would see another database; reads wait for the writer.
-                read = Reads(_over(db, lock))
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(_write_shielded, writer)
-                try:
-                    yield SqliteStore(writer, read, connections)
-                finally:
-                    writer.close()
+    async with _held(path), contextlib.AsyncExitStack() as stack:
+        db = await connect(str(path) if path else ":memory:")
+        stack.push_async_callback(_close, db)
+        await migrate(db, path)
+        lock = anyio.Lock()
+        writer = Writer(db, lock)
+        connections: tuple[aiosqlite.Connection, ...] = (db,)
+        if path:
+            reader = await connect(str(path))
+            stack.push_async_callback(_close, reader)
+            read = Reads(_over(reader, anyio.Lock()))
+            connections = (db, reader)
+        else:
+            # A second connection would see another database; reads wait for the writer.
+            read = Reads(_over(db, lock))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_write_shielded, writer)
+            try:
+                yield SqliteStore(writer, read, connections)
+            finally:
+                writer.close()
 
 
 async def _write_shielded(writer: Writer) -> None:
@@ -90,16 +89,20 @@ async def _close(db: aiosqlite.Connection) -> None:
         await db.close()
 
 
-@contextlib.contextmanager
-def _held(path: Path | None) -> Iterator[None]:
+@asynccontextmanager
+async def _held(path: Path | None) -> AsyncIterator[None]:
     if path is None:
         yield
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    with hold(path):
-        if not path.exists():
-            path.touch(mode=0o600)
+    async with hold(path):
+        _make_private(path)
         yield
+
+
+def _make_private(path: Path) -> None:
+    if not path.exists():
+        path.touch(mode=0o600)
 
 
 def _over(db: aiosqlite.Connection, lock: anyio.Lock) -> Any:

@@ -6,20 +6,22 @@ session *is* inserting a run, and releasing it is ending that run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
-from dragoman.store.codec import event_from_json
+from dragoman.store.codec import dump, event_from_json
 from dragoman.store.operations import (
+    Absorb,
     Adopt,
     Adoption,
+    KnownPart,
     Renew,
     StoredEvent,
     TurnGrant,
     TurnLease,
 )
-from dragoman.store.records import insert_records
+from dragoman.store.records import NewRecords, insert_records
 from dragoman.store.transaction import Answer, Row, Transaction
 
 
@@ -42,7 +44,7 @@ INSERT_RUN = """
     FROM json_each(?)
 """
 
-GRANTED_COLUMNS = "id, turn_id, event, received_at, session_id, namespace, item"
+ADOPTED_COLUMNS = "id, turn_id, event, received_at, session_id, namespace, item"
 
 
 async def adopt(tx: Transaction, batch: Sequence[Adopt]) -> list[Answer]:
@@ -68,30 +70,37 @@ async def take_over(tx: Transaction, claims: Sequence[Claim]) -> dict[str, TurnG
     )
     if not begun:
         return {}
-    rows = await tx.set(
+    wishes = {claim.adoption.turn_id: claim.adoption for claim in claims}
+    profiles = {name for wish in wishes.values() for name in wish.collect}
+    rows = await tx.rows(
         f"""
         UPDATE inbound_events SET state = 'adopted', turn_id = j.value ->> 0
-        FROM json_each(?) AS j
-        WHERE inbound_events.id = (
+        FROM json_each(?1) AS j
+        WHERE inbound_events.session_id = j.value ->> 1 AND inbound_events.state = 'queued'
+          AND (inbound_events.id = (
             SELECT min(e.id) FROM inbound_events AS e
             WHERE e.session_id = j.value ->> 1 AND e.state = 'queued'
-        ) RETURNING {GRANTED_COLUMNS}
+          ) OR EXISTS (
+            SELECT 1 FROM platform_sessions AS s JOIN json_each(?2) AS p ON p.value = s.profile
+            WHERE s.id = j.value ->> 1
+          ))
+        RETURNING {ADOPTED_COLUMNS}
         """,
-        begun,
+        dump([list(row) for row in begun]),
+        dump(sorted(profiles)),
     )
-    return await begin(tx, rows, {claim.adoption.turn_id: claim.adoption for claim in claims})
+    return await begin(tx, rows, wishes)
 
 
 async def begin(
     tx: Transaction, rows: Sequence[Row], wishes: dict[str, Adoption]
 ) -> dict[str, TurnGrant]:
-    """Write what goes with an adopted event: the runtime's item, and the first delivery row."""
+    """Write what goes with adopted events: the runtime's items, and the first delivery row."""
     if not rows:
         return {}
     rows = sorted(rows, key=lambda row: row[0])
-    await insert_records(
-        tx, [(row[4], row[5], f"input:{row[0]}", False, (row[6],)) for row in rows if row[6]]
-    )
+    await insert_items(tx, rows)
+    first = {row[1]: row[0] for row in reversed(rows)}
     await tx.set(
         """
         INSERT INTO deliveries
@@ -102,54 +111,110 @@ async def begin(
             'sending', value ->> 2
         FROM json_each(?) JOIN inbound_events AS e ON e.id = value ->> 1 ORDER BY key
         """,
-        [(wishes[row[1]].delivery_id, row[0], wishes[row[1]].now) for row in rows],
+        [
+            (wishes[turn_id].delivery_id, event_id, wishes[turn_id].now)
+            for turn_id, event_id in sorted(first.items(), key=lambda pair: pair[1])
+        ],
     )
-    return await _grants(tx, rows, wishes)
+    parts = {turn_id: (KnownPart(delivery_id=wishes[turn_id].delivery_id),) for turn_id in first}
+    return await grants_of(tx, rows, parts)
 
 
-async def _grants(
-    tx: Transaction, rows: Sequence[Row], wishes: dict[str, Adoption]
+async def insert_items(tx: Transaction, rows: Sequence[Row]) -> None:
+    """Put the runtime's items of adopted events into their sessions' records."""
+    await insert_records(
+        tx,
+        [
+            NewRecords(row[4], row[5], f"input:{row[0]}", (row[6],), row[1])
+            for row in rows
+            if row[6]
+        ],
+    )
+
+
+async def grants_of(
+    tx: Transaction, rows: Sequence[Row], parts: Mapping[str, tuple[KnownPart, ...]]
 ) -> dict[str, TurnGrant]:
-    sessions = {
-        row[0]: row
-        for row in await tx.set(
-            """
-            SELECT r.id, r.fence, s.id, s.conversation_id, s.profile, s.runtime
-            FROM json_each(?) JOIN agent_runs AS r ON r.id = value ->> 0
-            JOIN platform_sessions AS s ON s.id = r.session_id
-            WHERE r.state = 'running'
-            """,
-            {(row[1],) for row in rows},
-        )
-    }
+    """Return the grants of the running turns among those that adopted ``rows``."""
+    runs = await tx.set(
+        """
+        SELECT r.id, r.fence, s.id, s.conversation_id, s.profile, s.runtime, r.attempt
+        FROM json_each(?) JOIN agent_runs AS r ON r.id = value ->> 0
+        JOIN platform_sessions AS s ON s.id = r.session_id
+        WHERE r.state = 'running'
+        """,
+        {(row[1],) for row in rows},
+    )
     inputs: dict[str, list[StoredEvent]] = {}
     for row in rows:
-        inputs.setdefault(row[1], []).append(StoredEvent(row[0], event_from_json(row[2]), row[3]))
+        inputs.setdefault(row[1], []).append(stored_event(row))
     return {
-        turn_id: TurnGrant(
-            lease=TurnLease(turn_id, session[1], session[2]),
-            conversation_id=session[3],
-            profile=session[4],
-            runtime=session[5],
-            inputs=tuple(inputs[turn_id]),
-            delivery_id=wishes[turn_id].delivery_id,
+        run[0]: TurnGrant(
+            lease=TurnLease(run[0], run[1], run[2]),
+            conversation_id=run[3],
+            profile=run[4],
+            runtime=run[5],
+            inputs=tuple(inputs[run[0]]),
+            parts=parts[run[0]],
+            attempt=run[6],
         )
-        for turn_id, session in sessions.items()
+        for run in runs
     }
+
+
+def stored_event(row: Row) -> StoredEvent:
+    """Return the event of `ADOPTED_COLUMNS`."""
+    return StoredEvent(row[0], event_from_json(row[2]), row[3])
+
+
+async def inputs_of(tx: Transaction, turns: Iterable[str]) -> list[Row]:
+    """Return the inputs of turns as `ADOPTED_COLUMNS`, in order of receipt."""
+    return await tx.set(
+        f"""
+        SELECT {ADOPTED_COLUMNS} FROM inbound_events
+        WHERE turn_id IN (SELECT value ->> 0 FROM json_each(?)) ORDER BY id
+        """,
+        [(turn_id,) for turn_id in turns],
+    )
 
 
 async def granted_before(tx: Transaction, wishes: Sequence[Adoption]) -> dict[str, TurnGrant]:
     """Return the grants that earlier tries of the same operations were given."""
     if not wishes:
         return {}
+    rows = await inputs_of(tx, [wish.turn_id for wish in wishes])
+    if not rows:
+        return {}
+    parts = {wish.turn_id: (KnownPart(delivery_id=wish.delivery_id),) for wish in wishes}
+    return await grants_of(tx, rows, parts)
+
+
+async def absorb(tx: Transaction, batch: Sequence[Absorb]) -> list[Answer]:
+    """Let running turns adopt further events, with their items."""
+    stale = await tx.stale(op.lease for op in batch)
+    live = [op for op in batch if op.lease not in stale]
+    wanted = [
+        (op.lease.turn_id, op.lease.session_id, event_id)
+        for op in live
+        for event_id in op.event_ids
+    ]
     rows = await tx.set(
         f"""
-        SELECT {GRANTED_COLUMNS} FROM inbound_events
-        WHERE turn_id IN (SELECT value ->> 0 FROM json_each(?)) ORDER BY id
+        UPDATE inbound_events SET state = 'adopted', turn_id = j.value ->> 0
+        FROM json_each(?) AS j
+        WHERE inbound_events.id = j.value ->> 2 AND inbound_events.session_id = j.value ->> 1
+          AND inbound_events.state = 'queued'
+        RETURNING {ADOPTED_COLUMNS}
         """,
-        [(wish.turn_id,) for wish in wishes],
+        wanted,
     )
-    return await _grants(tx, rows, {wish.turn_id: wish for wish in wishes}) if rows else {}
+    await insert_items(tx, sorted(rows, key=lambda row: row[0]))
+    inputs = await inputs_of(tx, [op.lease.turn_id for op in live])
+    answers: list[Answer] = []
+    for op in batch:
+        ours = [row for row in inputs if row[1] == op.lease.turn_id and row[0] in op.event_ids]
+        answers.append(stale.get(op.lease) or tuple(stored_event(row) for row in ours))
+    return answers
 
 
 async def renew(tx: Transaction, batch: Sequence[Renew]) -> list[Answer]:
@@ -159,10 +224,10 @@ async def renew(tx: Transaction, batch: Sequence[Renew]) -> list[Answer]:
         rows = await tx.rows(
             """
             UPDATE agent_runs SET lease_until = ? WHERE owner = ? AND state = 'running'
-            RETURNING 1
+            RETURNING id
             """,
             op.lease_until,
             op.owner,
         )
-        answers.append(len(rows))
+        answers.append(tuple(sorted(row[0] for row in rows)))
     return answers

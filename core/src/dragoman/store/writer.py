@@ -16,7 +16,7 @@ import anyio
 import attrs
 
 from dragoman.errors import StoreError, StoreUnavailable
-from dragoman.store import admission, deliveries, endings, events, records, turns
+from dragoman.store import admission, deliveries, endings, events, journal, records, sessions, turns
 from dragoman.store import operations as ops
 from dragoman.store.operations import Operation
 from dragoman.store.transaction import Answer, Transaction
@@ -27,11 +27,17 @@ EXECUTORS: Final[dict[type[Operation[Any]], Executor]] = {
     ops.Recover: endings.recover,
     ops.Receive: events.receive,
     ops.Settle: events.settle,
+    ops.Merge: events.merge,
+    ops.Stop: sessions.stop,
     ops.Accept: admission.accept,
+    ops.Absorb: turns.absorb,
+    ops.BeginTool: journal.begin_tool,
+    ops.EndTool: journal.end_tool,
     ops.AppendRecords: records.append_records,
     ops.OpenPart: deliveries.open_part,
     ops.Shown: deliveries.shown,
     ops.Finish: endings.finish,
+    ops.Reset: sessions.reset,
     ops.Adopt: turns.adopt,
     ops.Post: deliveries.post,
     ops.BeginSend: deliveries.begin_send,

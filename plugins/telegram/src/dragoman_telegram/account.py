@@ -6,8 +6,9 @@ from typing import Any, Final
 
 import attrs
 
-from dragoman import Unknown
-from dragoman_telegram.fields import as_int, as_map, as_text
+from dragoman import Sender, Unknown
+from dragoman_telegram.content import chat_name, person_name
+from dragoman_telegram.fields import Json, as_int, as_map, as_text
 
 SHARED_ACCOUNTS: Final = frozenset({1087968824, 136817688, 777000})
 """Ids that Telegram puts in place of an author: of anonymous administrators, of people who write
@@ -36,3 +37,32 @@ class Account:
             raise Unknown(msg)
         has_privacy = user.get("can_read_all_group_messages") is False
         return cls(identity, as_text(user.get("username")), has_privacy)
+
+
+def sender_of(message: Json, chat: Json, me: Account) -> Sender:
+    """Return who wrote a message: a person, or the chat in whose name it was written.
+
+    Nobody vouches for the author behind a chat: such a sender has an id that no person can have,
+    and counts as a bot.
+    """
+    author, behalf = as_map(message.get("from")), as_map(message.get("sender_chat"))
+    identity = as_int(author.get("id"))
+    if identity is not None and identity not in SHARED_ACCOUNTS and not behalf:
+        is_bot = author.get("is_bot") is True or identity == me.id
+        return Sender(str(identity), person_name(author), bot=is_bot)
+    origin = as_map(as_map(message.get("forward_origin")).get("chat"))
+    for candidate in (behalf, origin, chat):
+        identity = as_int(candidate.get("id"))
+        if identity is not None:
+            return Sender(f"chat:{identity}", chat_name(candidate), bot=True)
+    return Sender("chat:unknown", bot=True)
+
+
+def answers(message: Json, me: Account) -> bool:
+    """Whether the message replies to one of the bot's.
+
+    Inside a topic every message refers to the one that opened it, which is no reply to anybody.
+    """
+    original = as_map(message.get("reply_to_message"))
+    ours = as_int(as_map(original.get("from")).get("id")) == me.id
+    return ours and "forum_topic_created" not in original

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlsplit
 
@@ -19,14 +20,20 @@ import attrs
 from dragoman import Address, NetworkPolicy, Secret, Unknown
 from dragoman_telegram.failures import answer_failure, call_failure
 from dragoman_telegram.fields import Json, as_map
+from dragoman_telegram.pool import open_pool
 
 if TYPE_CHECKING:
     import ssl
 
     import httpx2
 
+    from dragoman_telegram.pool import Pool
+
 ANSWER_TIMEOUT: Final = 30.0
 """Seconds without a byte after which an answer is given up."""
+
+CONNECTIONS: Final = 32
+"""How many calls are under way at once; others wait for one to end."""
 
 LARGE: Final = 32 << 10
 """Bytes of an answer from which on it is parsed in a worker thread."""
@@ -36,7 +43,7 @@ LARGE: Final = 32 << 10
 class BotApi:
     """One pool of connections to the Bot API, for one bot."""
 
-    _client: httpx2.AsyncClient
+    _pool: Pool
     _url: str
     _path: str = attrs.field(repr=False)
 
@@ -61,7 +68,7 @@ class BotApi:
         import httpx2
 
         try:
-            return await self._client.post(
+            return await self._pool.post(
                 f"{self._url}/{method}",
                 content=body,
                 headers={"content-type": "application/json"},
@@ -93,19 +100,20 @@ class Connector:
         """Open a pool of its own; leaving closes its connections."""
         token = quote(self._token.reveal(), safe=":")
         path = f"{urlsplit(self._api_url).path}/bot{token}"
-        async with self._client(answer_timeout) as client:
-            yield BotApi(client, self._api_url, path)
+        async with open_pool(partial(self._client, answer_timeout)) as pool:
+            yield BotApi(pool, self._api_url, path)
 
     def _client(self, answer_timeout: float) -> httpx2.AsyncClient:
         import httpx2
 
+        patience = self._network.connect_timeout
         return httpx2.AsyncClient(
             verify=self._trust,
             proxy=self._network.proxy,
-            timeout=httpx2.Timeout(answer_timeout, connect=self._network.connect_timeout),
+            timeout=httpx2.Timeout(answer_timeout, connect=patience, pool=patience),
             # A connection that the server is about to drop makes a send uncertain: keep few, briefly.
             limits=httpx2.Limits(
-                max_connections=32, max_keepalive_connections=8, keepalive_expiry=15
+                max_connections=CONNECTIONS, max_keepalive_connections=8, keepalive_expiry=15
             ),
         )
 

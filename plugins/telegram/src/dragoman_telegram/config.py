@@ -28,6 +28,12 @@ def _is_server(_: object, __: attrs.Attribute[str], value: str) -> None:
         raise ValueError(msg)
 
 
+def _is_margin(_: object, __: attrs.Attribute[float], value: float) -> None:
+    if not 0.1 <= value <= 60:
+        msg = "must be between 0.1 and 60 (seconds)"
+        raise ValueError(msg)
+
+
 def _in_range(_: object, __: attrs.Attribute[int], value: int) -> None:
     if not 1 <= value <= 50:  # the Bot API answers after 50 s at the latest
         msg = "must be between 1 and 50 (seconds)"
@@ -55,6 +61,13 @@ class TelegramConfig:
         default=50,
         validator=_in_range,
         metadata={"help": "longest wait of one poll for new messages, seconds, at most 50"},
+    )
+    poll_margin: float = attrs.field(
+        default=10.0,
+        validator=_is_margin,
+        metadata={
+            "help": "seconds after poll_timeout at which a connection without an answer is lost"
+        },
     )
 
     @staticmethod

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import socket
+import ssl
 from typing import TYPE_CHECKING, Final, Literal
 
 import attrs
@@ -108,9 +111,32 @@ def call_failure(error: httpx2.HTTPError | httpx2.InvalidURL, method: str) -> Pl
         httpx2.UnsupportedProtocol,
         httpx2.InvalidURL,
     )
-    if isinstance(error, before_sending):
-        return NotSent(f"{name}: no connection to the Bot API server")
-    return Unknown(f"{name}: the request left and no answer came")
+    if not isinstance(error, before_sending):
+        return Unknown(f"{name}: the request left and no answer came")
+    if isinstance(error, httpx2.PoolTimeout):
+        return NotSent(f"{name}: every connection stayed in use")
+    return NotSent(f"{name}: {_system_reason(error)}")
+
+
+def _system_reason(error: BaseException) -> str:
+    """Return the operating system's word for why no connection stands.
+
+    Where several addresses were tried, each has its own reason: the first one is told.
+    """
+    found: BaseException | None = error
+    reason = "no connection to the Bot API server"
+    for _ in range(10):  # a chain of causes may lead back to its begin
+        if isinstance(found, socket.gaierror):
+            return f"name resolution failed: {found.strerror}"
+        if isinstance(found, ssl.SSLError):
+            reason = f"connecting failed: {one_line(str(found.strerror), 200)}"
+        elif isinstance(found, OSError) and found.errno:  # its own text may be the event loop's
+            reason = f"connecting failed: {os.strerror(found.errno)}"
+        if isinstance(found, BaseExceptionGroup):
+            found = found.exceptions[0]
+        elif found is not None:
+            found = found.__cause__ or found.__context__
+    return reason
 
 
 def _forbidden(address: Address | None) -> Forbidden:

@@ -15,9 +15,7 @@ from dragoman import (
     Deliver,
     Gone,
     Host,
-    LengthUnit,
     Outbound,
-    PlainDialect,
     Receipt,
     Transport,
     Unknown,
@@ -25,6 +23,7 @@ from dragoman import (
 from dragoman_telegram.account import Account
 from dragoman_telegram.api import BotApi, Connector
 from dragoman_telegram.config import TelegramConfig
+from dragoman_telegram.dialect import TelegramDialect
 from dragoman_telegram.failures import NotModified
 from dragoman_telegram.fields import as_int, as_map, as_text
 from dragoman_telegram.translate import (
@@ -33,21 +32,6 @@ from dragoman_telegram.translate import (
     chat_parameters,
     translate,
 )
-
-CAPABILITIES: Final = Capabilities(
-    max_text=4096,
-    transport=Transport.AWAITED_CURSOR,
-    dialect=PlainDialect(LengthUnit.UTF16),
-    edit=True,
-    typing=True,
-    idempotent_send=False,
-    edit_interval=1.0,
-    group_edit_interval=3.0,
-    typing_interval=4.0,
-)
-
-_POLL_MARGIN: Final = 10.0
-"""Seconds after the longest poll at which a silent connection counts as lost."""
 
 _FORUMS: Final = 1024
 """How many chats with topics are remembered."""
@@ -58,7 +42,7 @@ async def open_telegram(config: TelegramConfig, host: Host) -> AsyncIterator[Tel
     """Make the platform; the network is first used by its calls."""
     connector = await Connector.prepare(config.token, config.api_url, host.network)
     async with connector.open() as api:
-        yield Telegram(host, connector, api, config.poll_timeout)
+        yield Telegram(host, connector, api, config)
 
 
 @attrs.define(eq=False)
@@ -68,20 +52,33 @@ class Telegram:
     _host: Host
     _connector: Connector
     _api: BotApi
-    _poll_timeout: int
+    _config: TelegramConfig
     _offset: int = 0
     _privacy_told: bool = False
     _forums: dict[str, None] = attrs.field(factory=dict, repr=False)
 
     @property
     def capabilities(self) -> Capabilities:
-        """The same for every bot."""
-        return CAPABILITIES
+        """The same for every bot, except for how long its polls may take."""
+        return Capabilities(
+            max_text=4096,
+            transport=Transport.AWAITED_CURSOR,
+            dialect=TelegramDialect(),
+            edit=True,
+            typing=True,
+            idempotent_send=False,
+            silence=self._config.poll_timeout + 2 * self._config.poll_margin,
+            edit_interval=1.0,
+            group_edit_interval=3.0,
+            typing_interval=4.0,
+        )
 
     async def run(self, deliver: Deliver) -> None:
         """Poll over a pool of its own until cancelled or the connection is lost."""
-        async with self._connector.open(self._poll_timeout + _POLL_MARGIN) as api:
+        answer_timeout = self._config.poll_timeout + self._config.poll_margin
+        async with self._connector.open(answer_timeout) as api:
             me = Account.from_result(await api.call("getMe"))
+            self._host.alive()
             await self._host.bind_account(str(me.id))
             self._tell_privacy(me)
             while True:
@@ -103,13 +100,14 @@ class Telegram:
             batch = await api.call(
                 "getUpdates",
                 offset=self._offset,
-                timeout=self._poll_timeout,
+                timeout=self._config.poll_timeout,
                 allowed_updates=UPDATE_KINDS,
             )
         except Conflict as conflict:
             reason = f"{conflict}: {_remedy(conflict)}"
             self._host.log.warning("%s", reason)
             raise Conflict(reason) from None
+        self._host.alive()
         ids = [await self._take(update, me, deliver) for update in _updates(batch)]
         # An empty batch leaves nothing to confirm. Beginning anew then, instead of keeping the
         # offset, is safe against the ids starting elsewhere after a week of silence.
@@ -127,6 +125,7 @@ class Telegram:
         if found.forum:
             self._remember_forum(found.event.address.channel)
         await deliver(found.event)
+        self._host.alive()  # a long batch into a slow store is no silence
         return number
 
     async def send(self, address: Address, message: Outbound) -> Receipt:
@@ -161,7 +160,7 @@ class Telegram:
                 link_preview_options={"is_disabled": True},
             )
         except NotModified:
-            return Receipt(native_id, shown=message.text)
+            return Receipt(native_id, shown=TelegramDialect().normal(message.text))
         return _receipt(result)
 
     async def typing(self, address: Address) -> None:

@@ -10,20 +10,19 @@ from typing import Any, Final, Literal
 
 import attrs
 
-from dragoman import Address, Gone, Inbound, Place, Sender
-from dragoman_telegram.account import SHARED_ACCOUNTS, Account
-from dragoman_telegram.content import (
-    chat_name,
-    forward_mark,
-    person_name,
-    stand_in,
-    words_of,
-)
+from dragoman import Address, Gone, Inbound, LengthUnit, Place
+from dragoman_telegram.account import Account, answers, sender_of
+from dragoman_telegram.attachments import attachments_of
+from dragoman_telegram.content import forward_mark, stand_in, words_of
 from dragoman_telegram.entities import Reading, read_entities, read_text
 from dragoman_telegram.fields import Json, as_int, as_map, as_text, one_line
 
-UPDATE_KINDS: Final = ("message", "channel_post")
+UPDATE_KINDS: Final = ("message", "edited_message", "channel_post", "edited_channel_post")
 """What the bot asks Telegram for, and all that `translate` understands."""
+
+CUT: Final = 4000
+"""UTF-16 units from which on a text may be a part that the sender's client cut off. The limit is
+4096; clients cut at a blank before it."""
 
 GENERAL_TOPIC: Final = 1
 """Every forum has this topic. Messages in it may come with or without the id; it must not be
@@ -54,16 +53,20 @@ def translate(update: Json, me: Account, platform: str) -> Translation:
     kind = next((k for k in UPDATE_KINDS if k in update), None)
     if kind is None:
         return Translation()
-    message = as_map(update[kind])
+    message, edits = as_map(update[kind]), kind.startswith("edited_")
     chat = as_map(message.get("chat"))
     native_id, chat_id = as_int(update.get("update_id")), as_int(chat.get("id"))
-    message_id, sent_at = as_int(message.get("message_id")), _date(message.get("date"))
+    message_id, sent_at = as_int(message.get("message_id")), _date(message, edits=edits)
     if native_id is None or chat_id is None or message_id is None or sent_at is None:
         return Translation(warning=f"a {kind} without id, chat or date was skipped")
     place, warning = _place(chat.get("type"))
     reading = _read(message, me)
-    if not reading.text or (reading.foreign and place is not Place.DM):
-        return Translation(warning=warning)
+    if (
+        not reading.text
+        or (reading.foreign and place is not Place.DM)
+        or (edits and _moves(message))
+    ):
+        return Translation(warning=warning or _migration(message, chat_id))
     event = Inbound(
         native_id=str(native_id),
         address=Address(
@@ -72,11 +75,15 @@ def translate(update: Json, me: Account, platform: str) -> Translation:
             thread=_thread(message, place),
             place=place,
         ),
-        sender=_sender(message, chat, me),
+        sender=sender_of(message, chat, me),
         text=forward_mark(message) + reading.text,
         sent_at=sent_at,
         message_id=str(message_id),
-        addressed=place is Place.DM or reading.addressed or _answers(message, me),
+        addressed=place is Place.DM or reading.addressed or answers(message, me),
+        attachments=attachments_of(message),
+        album=as_text(message.get("media_group_id")),
+        continues=not edits and _continues(message, reading),
+        edits=edits,
     )
     return Translation(event, warning, forum=chat.get("is_forum") is True)
 
@@ -124,37 +131,37 @@ def _thread(message: Json, place: Place) -> str:
     return str(thread) if topic else ""
 
 
-def _sender(message: Json, chat: Json, me: Account) -> Sender:
-    """Return who wrote a message: a person, or the chat in whose name it was written.
-
-    Nobody vouches for the author behind a chat: such a sender has an id that no person can have,
-    and counts as a bot.
-    """
-    author, behalf = as_map(message.get("from")), as_map(message.get("sender_chat"))
-    identity = as_int(author.get("id"))
-    if identity is not None and identity not in SHARED_ACCOUNTS and not behalf:
-        is_bot = author.get("is_bot") is True or identity == me.id
-        return Sender(str(identity), person_name(author), bot=is_bot)
-    origin = as_map(as_map(message.get("forward_origin")).get("chat"))
-    for candidate in (behalf, origin, chat):
-        identity = as_int(candidate.get("id"))
-        if identity is not None:
-            return Sender(f"chat:{identity}", chat_name(candidate), bot=True)
-    return Sender("chat:unknown", bot=True)
+def _continues(message: Json, reading: Reading) -> bool:
+    """Whether the sender's client probably cut a long text here; others' words and commands count
+    as whole."""
+    if "forward_origin" in message or reading.text.lstrip().startswith("/"):
+        return False
+    return LengthUnit.UTF16.measure(as_text(message.get("text"))) >= CUT
 
 
-def _answers(message: Json, me: Account) -> bool:
-    """Whether the message replies to one of the bot's.
-
-    Inside a topic every message refers to the one that opened it, which is no reply to anybody.
-    """
-    original = as_map(message.get("reply_to_message"))
-    ours = as_int(as_map(original.get("from")).get("id")) == me.id
-    return ours and "forum_topic_created" not in original
+def _moves(message: Json) -> bool:
+    """Whether an edit is only a step of a live location, which nobody wrote."""
+    return "location" in message and not words_of(message)
 
 
-def _date(value: Any) -> datetime | None:
-    seconds = as_int(value)
+def _migration(message: Json, chat_id: int) -> str:
+    """Return what to tell the operator where a group has become a supergroup, with a new id."""
+    new, old = (as_int(message.get(f"migrate_{way}_chat_id")) for way in ("to", "from"))
+    if new is not None:
+        return f"group {chat_id} became the supergroup {new}: {_RENAME}"
+    if old is not None:
+        return f"supergroup {chat_id} was the group {old}: {_RENAME}"
+    return ""
+
+
+_RENAME: Final = "routes and access lists have to name the new id"
+
+
+def _date(message: Json, *, edits: bool) -> datetime | None:
+    """Return when the text was written, as Telegram says: for an edit, when it was edited."""
+    seconds = as_int(message.get("edit_date")) if edits else None
+    if seconds is None:
+        seconds = as_int(message.get("date"))
     if seconds is None or seconds < 0:
         return None
     try:

@@ -1,0 +1,188 @@
+"""The deployments that are killed: each opens its peers and says what its manifest is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+import attrs
+
+from crash.backstage import Backstage, model_conversation
+from crash.conductor import Conductor
+from crash.model import ModelRelay
+from crash.scene import Peer, Said, conversation
+from crash.telegram import TelegramPeer
+from crash.wire import WirePeer
+from peers.deployment import AGENT
+
+
+@attrs.frozen
+class Set:
+    """What a gateway is started with: its manifest's tables, its environment, and its platform."""
+
+    peer: Peer
+    tables: str
+    environment: Mapping[str, str] = MappingProxyType({})
+    files: Mapping[str, str] = MappingProxyType({})
+
+
+@attrs.frozen(kw_only=True)
+class Deployment:
+    """A gateway between peers.
+
+    ``certain`` says that its platform can tell whether a send was applied. ``sampled`` asks for
+    one point per site only.
+    """
+
+    name: str
+    certain: bool
+    said: tuple[Said, ...]
+    open: Callable[[Conductor], AbstractContextManager[Set]]
+    recovery: str = "notify"
+    sampled: bool = False
+    effects: int = 0
+    """How many of the messages make the agent do what must not be done twice."""
+
+    @property
+    def may_be_cut(self) -> int:
+        """How many answers may end with a word of the interruption, at the most."""
+        return len(self.said) if self.recovery == "notify" else self.effects
+
+    @property
+    def label(self) -> str:
+        """The name by which reports call it."""
+        return f"{self.name}/{self.recovery}"
+
+
+ECHO: Final = """
+[runtimes.echo]
+word_delay = {word_delay}
+
+[profiles.default]
+runtime = "echo"
+recovery = "{recovery}"
+"""
+
+
+Open: TypeAlias = Callable[[Conductor], AbstractContextManager[Set]]
+
+TELEGRAM: Final = """
+[platforms.telegram]
+token = {{ env = "TELEGRAM_TOKEN" }}
+api_url = "{url}"
+
+[access]
+users = ["telegram:700000001", "telegram:700000002"]
+"""
+
+ASSISTANT: Final = """
+[runtimes.assistant]
+plugin = "openai"
+agent = "my_agent:assistant"
+api_key = {{ env = "MODEL_KEY" }}
+base_url = "{url}"
+
+[profiles.default]
+runtime = "assistant"
+recovery = "{recovery}"
+"""
+
+
+def _wire_and_echo(recovery: str, *, certain: bool) -> Open:
+    @contextmanager
+    def opened(conductor: Conductor) -> Iterator[Set]:
+        with WirePeer(conductor, certain=certain) as peer:
+            yield Set(peer, wire_table(peer, certain=certain) + echo(recovery, 0.11))
+
+    return opened
+
+
+def _telegram_and_echo(recovery: str) -> Open:
+    @contextmanager
+    def opened(conductor: Conductor) -> Iterator[Set]:
+        with TelegramPeer(conductor) as peer:
+            # Telegram bears one edit a second: the answer has to grow for longer than that.
+            tables = TELEGRAM.format(url=peer.url) + echo(recovery, 0.3)
+            yield Set(peer, tables, {"TELEGRAM_TOKEN": peer.token})
+
+    return opened
+
+
+def _wire_and_model(recovery: str, backstage: Backstage) -> Open:
+    @contextmanager
+    def opened(conductor: Conductor) -> Iterator[Set]:
+        with (
+            WirePeer(conductor, certain=True) as peer,
+            ModelRelay(conductor, backstage.model()) as relay,
+        ):
+            tables = wire_table(peer, certain=True) + ASSISTANT.format(
+                recovery=recovery, url=relay.url
+            )
+            yield Set(peer, tables, {"MODEL_KEY": "sk-dummy"}, {"my_agent.py": AGENT})
+
+    return opened
+
+
+def wire_table(peer: WirePeer, *, certain: bool) -> str:
+    """Return the tables of the wire platform and of the people in its two chats."""
+    return f"""
+[platforms.wire]
+plugin = "crash:wire"
+peer = "{peer.address}"
+certain = {str(certain).lower()}
+
+[access]
+users = ["crash:1", "crash:2"]
+"""
+
+
+def echo(recovery: str, word_delay: float) -> str:
+    """Return the tables of the echo runtime."""
+    return ECHO.format(recovery=recovery, word_delay=word_delay)
+
+
+def deployments(backstage: Backstage) -> Sequence[Deployment]:
+    """Return all of them, in the order in which they are reported."""
+    return [
+        one
+        for recovery in ("notify", "retry")
+        for one in (
+            Deployment(
+                name="telegram",
+                certain=False,
+                said=conversation("700000001", "700000002"),
+                open=_telegram_and_echo(recovery),
+                recovery=recovery,
+            ),
+            Deployment(
+                name="wire",
+                certain=True,
+                said=conversation("1", "2"),
+                open=_wire_and_echo(recovery, certain=True),
+                recovery=recovery,
+            ),
+            bare_wire(recovery),
+            Deployment(
+                name="model",
+                certain=True,
+                said=model_conversation("1", "2"),
+                open=_wire_and_model(recovery, backstage),
+                recovery=recovery,
+                sampled=True,
+                effects=1,
+            ),
+        )
+    ]
+
+
+def bare_wire(recovery: str = "notify") -> Deployment:
+    """Return the deployment that shows what a broken gateway does: no platform covers it up."""
+    return Deployment(
+        name="bare",
+        certain=False,
+        said=conversation("1", "2"),
+        open=_wire_and_echo(recovery, certain=False),
+        recovery=recovery,
+    )

@@ -1,0 +1,22 @@
+"""Pieces of a deployment that is going to be killed: a store that asks, and a wire platform."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from crashkit.store import StoreConfig, open_watched
+from crashkit.wire import WireConfig, open_wire
+from dragoman import Component, Platform, hookimpl
+from dragoman.store.protocol import Store
+
+
+@hookimpl
+def dragoman_stores() -> Iterable[Component[StoreConfig, Store]]:
+    """Register the store."""
+    yield Component("crashstore", StoreConfig, open_watched)
+
+
+@hookimpl
+def dragoman_platforms() -> Iterable[Component[WireConfig, Platform]]:
+    """Register the platform."""
+    yield Component("wire", WireConfig, open_wire)

@@ -1,0 +1,72 @@
+"""What people say in a trial, and what they see: the same for every platform."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import attrs
+
+
+@attrs.frozen
+class Said:
+    """A message of a person, and the answer that an undisturbed gateway gives to it."""
+
+    chat: str
+    text: str
+    answer: str
+
+
+@attrs.frozen
+class Seen:
+    """A message of the bot as a chat shows it now."""
+
+    chat: str
+    native_id: str
+    text: str
+
+
+class Peer(Protocol):
+    """A platform's server in the driver's process: it reports its calls to the conductor."""
+
+    def visible(self) -> Sequence[Seen]:
+        """Return what all chats show of the bot, in order of appearance."""
+        ...
+
+    def say(self, said: Said) -> None:
+        """Let a person say something."""
+        ...
+
+    def waiting(self) -> int:
+        """Return how many messages the gateway has not confirmed."""
+        ...
+
+
+def words(tag: str, count: int) -> str:
+    """Return a text of long words that no other tag's text shares."""
+    names = (
+        "amber",
+        "birch",
+        "cedar",
+        "delta",
+        "ember",
+        "fjord",
+        "grove",
+        "haven",
+        "inlet",
+        "juniper",
+    )
+    return " ".join(f"{tag}{names[number % len(names)]}{'o' * 18}" for number in range(count))
+
+
+STREAMED = 9
+"""Words of an answer that is shown while it grows; a single one is sent at once."""
+
+
+def conversation(first: str, second: str) -> tuple[Said, ...]:
+    """Return two messages of one chat, the first streamed, and one of another chat.
+
+    All are said before the gateway starts, so that the second meets a running turn.
+    """
+    texts = ((first, words("ann", STREAMED)), (first, words("bis", 1)), (second, words("cyd", 1)))
+    return tuple(Said(chat, text, text) for chat, text in texts)

@@ -1,0 +1,250 @@
+"""The HTTP server: a call's way through its stages, on a loop in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from typing import Any, Final
+
+import attrs
+from aiohttp import web
+
+from peers.telegram_fake import account, editing, sending
+from peers.telegram_fake.errors import BotError, Json
+from peers.telegram_fake.faults import Action, Cut, Delay, Faults, Hold, Reply
+from peers.telegram_fake.journal import Call, Stage
+from peers.telegram_fake.parameters import canonical, read
+from peers.telegram_fake.polling import Poller
+from peers.telegram_fake.requests import Raw, read_request
+from peers.telegram_fake.world import World
+
+Method = Callable[[World, Call], Any]
+METHODS: Final[Mapping[str, Method]] = {
+    "getMe": account.get_me,
+    "getChat": account.get_chat,
+    "getFile": account.get_file,
+    "setWebhook": account.set_webhook,
+    "deleteWebhook": account.delete_webhook,
+    "getWebhookInfo": account.get_webhook_info,
+    "setMyCommands": account.set_my_commands,
+    "createForumTopic": account.create_forum_topic,
+    "closeForumTopic": account.close_forum_topic,
+    "reopenForumTopic": account.reopen_forum_topic,
+    "deleteForumTopic": account.delete_forum_topic,
+    "sendMessage": sending.send_message,
+    "sendPhoto": sending.send_photo,
+    "sendDocument": sending.send_document,
+    "sendMediaGroup": sending.send_media_group,
+    "sendMessageDraft": sending.send_message_draft,
+    "sendChatAction": sending.send_chat_action,
+    "editMessageText": editing.edit_message_text,
+    "editMessageCaption": editing.edit_message_caption,
+    "editMessageReplyMarkup": editing.edit_message_reply_markup,
+    "deleteMessage": editing.delete_message,
+    "setMessageReaction": editing.set_message_reaction,
+    "answerCallbackQuery": editing.answer_callback_query,
+}
+_MAX_BODY: Final = 64 << 20
+
+
+class _Gone(Exception):
+    """The connection was cut on purpose."""
+
+
+@attrs.frozen
+class _Answer:
+    status: int
+    content: bytes
+    headers: Mapping[str, str]
+    body: Json
+
+
+def _answer(status: int, body: Json, headers: Mapping[str, str]) -> _Answer:
+    return _Answer(status, json.dumps(body).encode(), headers, body)
+
+
+def _refusal(error: BotError) -> _Answer:
+    return _answer(error.status, error.body, error.headers)
+
+
+@attrs.define(eq=False)
+class Server:
+    """Serves one bot; started and stopped from any other thread."""
+
+    token: str
+    world: World
+    faults: Faults
+    poller: Poller
+    strict: bool = True
+    port: int = 0
+    loop: asyncio.AbstractEventLoop = attrs.field(init=False)
+    errors: list[BaseException] = attrs.field(factory=list)
+    """What went wrong inside the server itself: a test that sees any has found a defect of it."""
+    _thread: threading.Thread | None = None
+    _stopping: asyncio.Event = attrs.field(factory=asyncio.Event)
+
+    def start(self) -> None:
+        """Listen, and return when the port is known."""
+        self.loop = asyncio.new_event_loop()
+        ready: Future[int] = Future()
+        self._thread = threading.Thread(target=self._run, args=(ready,), name="telegram-fake")
+        self._thread.start()
+        self.port = ready.result(30)
+
+    def stop(self) -> None:
+        """End every call and the thread."""
+        self.loop.call_soon_threadsafe(self._stopping.set)
+        assert self._thread is not None
+        self._thread.join(30)
+
+    def wake(self) -> None:
+        """Let the poll that waits look again; from any thread."""
+        self.loop.call_soon_threadsafe(self.poller.wake)
+
+    def _run(self, ready: Future[int]) -> None:
+        with asyncio.Runner(loop_factory=lambda: self.loop) as runner:
+            runner.run(self._serve(ready))
+
+    async def _serve(self, ready: Future[int]) -> None:
+        app = web.Application(client_max_size=_MAX_BODY)
+        app.router.add_route("*", "/{path:.*}", self._handle)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.0)
+        await runner.setup()
+        try:
+            site = web.TCPSite(runner, "127.0.0.1", 0)
+            await site.start()
+            ready.set_result(runner.addresses[0][1])
+            await self._stopping.wait()
+        finally:
+            await runner.cleanup()
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        try:
+            return await self._route(request)
+        except _Gone:
+            if request.transport is not None:
+                request.transport.abort()
+            return web.Response()
+        except Exception as error:
+            self.errors.append(error)
+            raise
+
+    async def _route(self, request: web.Request) -> web.StreamResponse:
+        parts = request.path.strip("/").split("/")
+        if parts[0] == "file" and len(parts) > 2:
+            return self._download(parts)
+        if len(parts) != 2 or not parts[0].startswith("bot") or ":" not in parts[0]:
+            return web.json_response(BotError(404, "Not Found").body, status=404)
+        if parts[0] != f"bot{self.token}":
+            return web.json_response(BotError(401, "Unauthorized").body, status=401)
+        method = canonical(parts[1])
+        if method is None:
+            error = BotError(404, "Not Found: method not found")
+            return web.json_response(error.body, status=404)
+        return await self._call(request, method)
+
+    def _download(self, parts: list[str]) -> web.Response:
+        if parts[1] != f"bot{self.token}":
+            return web.json_response(BotError(401, "Unauthorized").body, status=401)
+        with self.world.changed:
+            found = self.world.files.download("/".join(parts[2:]))
+        if found is None:
+            return web.json_response(BotError(404, "Not Found").body, status=404)
+        return web.Response(body=found.content, content_type="application/octet-stream")
+
+    async def _call(self, request: web.Request, method: str) -> web.StreamResponse:
+        """Take a call through its stages; the journal has it from the first on."""
+        call, mistaken = await self._begin(request, method)
+        replaced = await self._stage(call, "arrived")
+        if replaced is None or replaced == Cut(apply=True):
+            answer = _refusal(mistaken) if mistaken else await self._apply(call)
+            if replaced is not None:
+                self._mark(call, "applied", "cut")
+                raise _Gone
+            replaced = await self._stage(call, "applied")
+        else:
+            answer = _answer(500, {}, {})
+        if isinstance(replaced, Reply):
+            call.fate = "replaced"
+            answer = _Answer(replaced.status, replaced.content, replaced.headers, {})
+            if isinstance(replaced.body, dict):
+                answer = attrs.evolve(answer, body=replaced.body)
+        elif replaced is not None:
+            raise _Gone
+        return await self._write(request, call, answer)
+
+    async def _begin(self, request: web.Request, method: str) -> tuple[Call, BotError | None]:
+        raw, params, mistaken = Raw(), dict[str, Any](), None
+        try:
+            raw = await read_request(request)
+            params = read(method, raw.params, raw.files, strict=self.strict)
+        except BotError as error:
+            mistaken, params = error, dict(raw.params)
+        with self.world.changed:
+            call = Call(len(self.world.calls) + 1, method, params, raw.files)
+            call.reach("arrived")
+            self.world.calls.append(call)
+            self.world.changed.notify_all()
+        return call, mistaken
+
+    async def _stage(self, call: Call, stage: Stage) -> Action | None:
+        """Do what a fault asks for; return only what ends or replaces the answer."""
+        if stage not in call.stages:
+            self._mark(call, stage)
+        action = await self.faults.decide(call, stage)
+        if isinstance(action, Delay):
+            await asyncio.sleep(action.seconds)
+            return None
+        if isinstance(action, Hold):
+            self._mark(call, stage, "held")
+            if action.gate is None:
+                await asyncio.Event().wait()
+            else:
+                await action.gate.passed()
+            return None
+        if isinstance(action, Cut) and not (stage == "arrived" and action.apply):
+            self._mark(call, stage, "cut")
+        return action
+
+    def _mark(self, call: Call, stage: Stage, fate: str = "") -> None:
+        with self.world.changed:
+            if stage not in call.stages:
+                call.reach(stage)
+            call.fate = fate or call.fate
+            self.world.changed.notify_all()
+
+    async def _apply(self, call: Call) -> _Answer:
+        try:
+            if call.method == "getUpdates":
+                result: Any = await self.poller.poll(call.params)
+            else:
+                with self.world.changed:
+                    result = METHODS[call.method](self.world, call)
+                if call.method == "setWebhook" and self.world.webhook:
+                    self.poller.end_for_webhook()
+        except BotError as error:
+            return _refusal(error)
+        return _answer(200, {"ok": True, "result": result}, {})
+
+    async def _write(self, request: web.Request, call: Call, answer: _Answer) -> web.StreamResponse:
+        response = web.Response(
+            status=answer.status,
+            body=answer.content,
+            headers={"Content-Type": "application/json", **answer.headers},
+        )
+        with self.world.changed:
+            call.status, call.answer = answer.status, answer.body
+        try:
+            await response.prepare(request)
+            await response.write_eof()
+        except ConnectionError:
+            self._mark(call, "applied", "unread")
+            return response
+        self._mark(call, "answered")
+        action = await self._stage(call, "answered")
+        if isinstance(action, Cut):
+            raise _Gone
+        return response
