@@ -8,7 +8,7 @@ PEERS_STAMP := $(PEERS)/.ready
 PACKAGES := core plugins/telegram plugins/openai_runtime plugins/http
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: setup peers run test check proof bench docs lock format clean
+.PHONY: setup peers run test check proof crash bench docs lock format clean
 
 setup: $(STAMP)
 
@@ -41,6 +41,9 @@ check: setup
 
 proof: setup peers
 	$(BIN)/python -m pytest -m proof --timeout 1200
+
+crash: setup peers
+	PYTHONPATH=tests $(BIN)/python -m crash
 
 docs: setup
 	$(BIN)/python docs/generate.py

@@ -16,7 +16,7 @@ import attrs
 from dragoman import Secret
 from dragoman.hookspecs import Behaviour, Registration
 from dragoman.keys import ScopeRule
-from dragoman.manifest.model import Access, Limits, Manifest, Network, Profile, Route
+from dragoman.manifest.model import Access, DeliveryRules, Limits, Manifest, Network, Profile, Route
 from dragoman.plugins.catalogue import Catalogue
 
 HERE = Path(__file__).parent
@@ -64,6 +64,7 @@ TABLES: tuple[tuple[str, type], ...] = (
     ("`[[routes]]`", Route),
     ("`[access]`", Access),
     ("`[limits]`", Limits),
+    ("`[delivery]`", DeliveryRules),
     ("`[network]`", Network),
 )
 

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from crash.backstage import Backstage
-from crash.campaign import Campaign
+from crash.campaign import WORKERS, Campaign
 from crash.deployments import bare_wire, deployments
 from crash.fence import accepted_by
 from crash.hunt import hunt
@@ -77,7 +77,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--platform", help="this deployment only, as in wire")
     parser.add_argument("--recovery", choices=("notify", "retry"), help="this policy only")
-    parser.add_argument("--workers", type=int, default=4, help="gateways at once (default: 4)")
+    parser.add_argument("--workers", type=int, default=WORKERS, help="gateways at once")
     parser.add_argument("--mutants", action="store_true", help="only the broken gateways")
     parser.add_argument(
         "--core", type=Path, default=CORE.parent, help="the folder of the dragoman package to kill"

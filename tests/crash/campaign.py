@@ -16,6 +16,9 @@ from crash.points import Point, common, one_per_site
 from crash.trial import LIMIT, Outcome, Trial
 
 RECORDINGS: Final = 3
+WORKERS: Final = 6
+"""Gateways at once: most of a trial is waiting for words and for Telegram's pace."""
+
 TRIES: Final = 4
 """How often a point is tried that the gateway did not come to: the last edit may be left out."""
 
@@ -64,7 +67,7 @@ class Campaign:
     deployment: Deployment
     python_path: str
     folder: Path
-    workers: int = 4
+    workers: int = WORKERS
     limit: float = LIMIT
     _numbers: itertools.count[int] = attrs.field(factory=itertools.count, init=False)
 
@@ -75,9 +78,7 @@ class Campaign:
         with ThreadPoolExecutor(self.workers) as pool:
             if points is None:
                 recorded = tuple(pool.map(self._once, [None] * RECORDINGS))
-                points = common([one.passed for one in recorded])
-                if self.deployment.sampled:
-                    points = one_per_site(points)
+                points = self._points(recorded)
             outcomes = tuple(pool.map(self._until_killed, points))
         return Result(
             deployment=self.deployment,
@@ -85,6 +86,13 @@ class Campaign:
             outcomes=outcomes,
             seconds=time.monotonic() - began,
         )
+
+    def _points(self, recorded: Sequence[Outcome]) -> Sequence[Point]:
+        """Return where to kill; nowhere, if something is wrong without any kill."""
+        if any(one.faults for one in recorded):
+            return []
+        points = common([one.passed for one in recorded])
+        return one_per_site(points) if self.deployment.sampled else points
 
     def _until_killed(self, point: Point) -> Outcome:
         for _ in range(TRIES):

@@ -25,9 +25,9 @@ class Conductor:
     gateway has not passed that moment. Without a target everything passes and is counted.
     """
 
-    target: Point | None
     kill: Callable[[], None]
-    """Ends the process at once; called once, from the thread that reported the moment."""
+    """Ends the process at once; called from the thread that reported the moment."""
+    target: Point | None = None
     passed: Passed = attrs.field(factory=Passed)
     killed: threading.Event = attrs.field(factory=threading.Event)
     over: bool = False
@@ -36,6 +36,12 @@ class Conductor:
     """Whether the kill has begun: the process may be gone before ``killed`` is set."""
     _closed: threading.Event = attrs.field(factory=threading.Event)
     _knocked: threading.Event = attrs.field(factory=threading.Event)
+
+    def begin(self, target: Point | None) -> None:
+        """Count a new life of the gateway, which ends at the target."""
+        self.target, self.passed, self.striking = target, Passed(), False
+        for event in (self._closed, self._knocked, self.killed):
+            event.clear()
 
     def call(self, method: str) -> int:
         """Say that a call has begun; return its number among the calls of this method."""

@@ -12,6 +12,7 @@ import attrs
 from crash.backstage import Backstage, model_conversation
 from crash.conductor import Conductor
 from crash.model import ModelRelay
+from crash.points import Point
 from crash.scene import Peer, Said, conversation
 from crash.telegram import TelegramPeer
 from crash.wire import WirePeer
@@ -42,6 +43,8 @@ class Deployment:
     open: Callable[[Conductor], AbstractContextManager[Set]]
     recovery: str = "notify"
     sampled: bool = False
+    killed_before: Point | None = None
+    """Where a first kill is: then the points are those of the recovery from it."""
     effects: int = 0
     """How many of the messages make the agent do what must not be done twice."""
 
@@ -103,8 +106,8 @@ def _telegram_and_echo(recovery: str) -> Open:
     @contextmanager
     def opened(conductor: Conductor) -> Iterator[Set]:
         with TelegramPeer(conductor) as peer:
-            # Telegram bears one edit a second: the answer has to grow for longer than that.
-            tables = TELEGRAM.format(url=peer.url) + echo(recovery, 0.3)
+            # Telegram bears one edit a second. This grows for 2.3 s: shown, edited, and made final.
+            tables = TELEGRAM.format(url=peer.url) + echo(recovery, 0.26)
             yield Set(peer, tables, {"TELEGRAM_TOKEN": peer.token})
 
     return opened
@@ -164,6 +167,9 @@ def deployments(backstage: Backstage) -> Sequence[Deployment]:
                 recovery=recovery,
             ),
             bare_wire(recovery),
+            attrs.evolve(
+                bare_wire(recovery), name="again", killed_before=Point("commit.Shown", 1, "after")
+            ),
             Deployment(
                 name="model",
                 certain=True,

@@ -58,7 +58,7 @@ class Explained:
 
 def explain(
     point: Point,
-    scar: Scar,
+    scars: Sequence[Scar],
     *,
     certain: bool,
     marked: Sequence[str],
@@ -69,13 +69,15 @@ def explain(
 
     A part in doubt may be uncertain after the restart, and be marked as a repeat where the
     platform offers no way to know; a message whose id was never stored may stay behind there.
+    Each kill leaves a scar of its own.
     """
     reason = REASONS.get((point.site, point.stage), BESIDE)
-    doubtful = scar.ledger.doubtful
+    doubtful = sum(scar.ledger.doubtful for scar in scars)
+    unknown = sum(min(scar.ledger.doubtful, scar.unknown) for scar in scars)
     limits = {
         "marked": (len(marked), 0 if certain else doubtful),
         "uncertain": (uncertain, doubtful),
-        "stray": (len(stray), 0 if certain else min(doubtful, scar.unknown)),
+        "stray": (len(stray), 0 if certain else unknown),
     }
     return [
         Explained(f"{count} {name} at {point}: {reason}", allowed=True)

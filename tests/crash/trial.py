@@ -61,27 +61,37 @@ class Trial:
     limit: float = LIMIT
     _gateway: Gateway = attrs.field(init=False)
     _conductor: Conductor = attrs.field(init=False)
+    _scars: list[Scar] = attrs.field(init=False, factory=list)
     _uncertain: int = attrs.field(init=False, default=0)
 
     def run(self) -> Outcome:
         """Run it to its end."""
         began = time.monotonic()
-        self._conductor = Conductor(self.target, self._kill)
+        self._conductor = Conductor(self._kill)
         with self.deployment.open(self._conductor) as stage, Gate(self._conductor) as gate:
             self._prepare(stage, gate)
             for said in self.deployment.said:
                 stage.peer.say(said)
-            self._gateway.start()
             try:
-                hung = self._until_over(stage, gate)
-                scar = self._scar(stage) if self._conductor.killed.is_set() else None
-                if scar:
-                    self._conductor.stand_back()
-                    self._gateway.start()
-                    hung = self._until_over(stage, gate, again=True)
+                hung = self._live(stage, gate)
             finally:
                 self._end()
-            return self._outcome(stage, scar, hung, time.monotonic() - began)
+            return self._outcome(stage, hung, time.monotonic() - began)
+
+    def _live(self, stage: Set, gate: Gate) -> tuple[str, ...]:
+        """Live and be killed as planned, then live undisturbed; return what has not ended."""
+        kills = [point for point in (self.deployment.killed_before, self.target) if point]
+        recorded = [] if self.target else [None]
+        for target in (*kills, *recorded):
+            self._conductor.begin(target)
+            self._gateway.start()
+            hung = self._until_over(stage, gate)
+            if not self._conductor.killed.is_set():
+                return hung
+            self._scars.append(self._scar(stage))
+        self._conductor.stand_back()
+        self._gateway.start()
+        return self._until_over(stage, gate)
 
     def _prepare(self, stage: Set, gate: Gate) -> None:
         self.folder.mkdir(parents=True)
@@ -106,16 +116,16 @@ gate = "{gate.address}"
     def _scar(self, stage: Set) -> Scar:
         return Scar(ledger.read_dead(self._file), tuple(stage.peer.visible()))
 
-    def _until_over(self, stage: Set, gate: Gate, *, again: bool = False) -> tuple[str, ...]:
+    def _until_over(self, stage: Set, gate: Gate) -> tuple[str, ...]:
         """Wait until the gateway is dead, or everything has ended; return what has not."""
         deadline = time.monotonic() + self.limit
         calm_since: float | None = None
         seen = (-1, -1)
         while True:
-            if not again and self._conductor.killed.is_set():
+            if self._conductor.killed.is_set() and not self._conductor.over:
                 return ()
             now = ledger.read(self._file)
-            self._uncertain = max(self._uncertain, now.uncertain if again else 0)
+            self._uncertain = max(self._uncertain, now.uncertain if self._scars else 0)
             waiting = stage.peer.waiting()
             over = not now.unfinished and not waiting and now.received >= self._expected
             state = (gate.committed.number, len(stage.peer.visible()))
@@ -150,15 +160,14 @@ gate = "{gate.address}"
             process.kill()
             process.wait(10)
 
-    def _outcome(
-        self, stage: Set, scar: Scar | None, hung: tuple[str, ...], seconds: float
-    ) -> Outcome:
+    def _outcome(self, stage: Set, hung: tuple[str, ...], seconds: float) -> Outcome:
         judgement = judge(self.deployment.said, stage.peer.visible())
         explained: list[Explained] = []
-        if scar and self.target:
+        last = self.target or self.deployment.killed_before
+        if self._scars and last:
             explained = explain(
-                self.target,
-                scar,
+                last,
+                self._scars,
                 certain=self.deployment.certain,
                 marked=judgement.marked,
                 uncertain=self._uncertain,
@@ -172,7 +181,7 @@ gate = "{gate.address}"
             explained.append(Explained(text, allowed=False))
         return Outcome(
             target=self.target,
-            killed=scar is not None,
+            killed=self._conductor.over,
             passed=self._conductor.passed,
             judgement=judgement,
             uncertain=self._uncertain,

@@ -51,5 +51,5 @@ def test_every_setting_says_what_it_is(generator):
         for field in attrs.fields(cls)
         if "help" not in field.metadata
     ]
-    tables = ("components", "profiles", "routes", "access", "limits", "network")
+    tables = ("components", "profiles", "routes", "access", "limits", "delivery", "network")
     assert silent == [f"Manifest.{name}" for name in tables]

@@ -7,6 +7,7 @@ import os
 import secrets
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Final
 
 import anyio
@@ -14,11 +15,15 @@ import attrs
 from anyio.abc import TaskGroup, TaskStatus
 
 from dragoman.assembly import Assembly, Opener, open_store
+from dragoman.bell import answer
 from dragoman.clock import Clock, SystemClock
 from dragoman.flow.admission import Admission
 from dragoman.flow.commands import Commands
+from dragoman.flow.control import Control
 from dragoman.flow.door import Door
 from dragoman.flow.intake import Intake
+from dragoman.flow.leases import Leases
+from dragoman.flow.recovery import Recovery, Starts, refuse_steering
 from dragoman.flow.routing import Router
 from dragoman.flow.sinks import SinkFan
 from dragoman.flow.supervise import Supervisor
@@ -34,9 +39,7 @@ from dragoman.outbox.outbox import Outbox
 from dragoman.plugins.catalogue import Catalogue
 from dragoman.plugins.hooktable import HookTable
 from dragoman.protocols import Platform, Runtime
-from dragoman.render.endings import INTERRUPTED_MARK, INTERRUPTED_NOTICE
 from dragoman.secret import Redactor
-from dragoman.store.operations import Recover, Recovered
 from dragoman.store.protocol import Store
 
 FLUSH_SECONDS: Final = 5.0
@@ -108,16 +111,16 @@ class Application:
             log=log,
             admit_by=frozenset(self.manifest.access.admit_by),
         )
+        refuse_steering(self.manifest, assembly.runtimes)
         owner = f"{os.getpid()}-{secrets.token_hex(8)}"
-        recovered = await self._recover(store, owner)
-        if recovered != Recovered():
-            log.warning(
-                "recovered: %d turns interrupted, %d parts uncertain, %d expired",
-                len(recovered.interrupted),
-                recovered.uncertain,
-                recovered.expired,
-            )
-        async with self._services(store, assembly, hooks, owner, log) as services:
+        leases = Leases(owner, store, self.clock, log)
+        starts = Starts(store, self.clock)
+        recovery = Recovery(self.manifest, assembly, store, self.clock, log)
+        again = await recovery.settle(leases, resume=await starts.begin(log))
+        async with self._services(
+            store=store, assembly=assembly, hooks=hooks, leases=leases, health=health, log=log
+        ) as services:
+            services.turns.resume(again)
             await hooks.started()
             async with anyio.create_task_group() as connections:
                 self._connect(
@@ -135,28 +138,17 @@ class Application:
                 connections.cancel_scope.cancel()
             await self._wind_down(services, log)
             await hooks.stopping()
-
-    async def _recover(self, store: Store, owner: str) -> Recovered:
-        now = self.clock.now().timestamp()
-        return await store.apply(
-            Recover(
-                owner=owner,
-                everyone=True,  # the lock on the store says that no other owner is alive
-                boot=self.clock.boot(),
-                now=now,
-                oldest=now - self.manifest.limits.freshness,
-                mark=INTERRUPTED_MARK,
-                notice=INTERRUPTED_NOTICE,
-            )
-        )
+        await starts.end()
 
     @asynccontextmanager
     async def _services(
         self,
+        *,
         store: Store,
         assembly: Assembly,
         hooks: HookTable,
-        owner: str,
+        leases: Leases,
+        health: Health,
         log: logging.Logger,
     ) -> AsyncIterator[_Services]:
         """Run what outlives the connections: outbox, sinks, turns and leases."""
@@ -164,7 +156,9 @@ class Application:
         router = Router.of(self.manifest)
         async with anyio.create_task_group() as tasks:
             exits = {
-                name: Exit(platform, Limits(self.clock), self.clock)
+                name: Exit(
+                    platform, Limits(self.clock), self.clock, self.manifest.delivery.uncertain
+                )
                 for name, platform in assembly.platforms.items()
             }
             outbox = Outbox(store, self.clock, log, exits, tasks)
@@ -180,16 +174,22 @@ class Application:
                 memories=assembly.memories,
                 profiles=self.manifest.profiles,
                 limits=limits,
+                leases=leases,
             )
             async with anyio.create_task_group() as running:
                 turns = Turns(
-                    owner=owner,
+                    leases=leases,
                     store=store,
                     clock=self.clock,
                     log=log,
                     tasks=running,
                     platforms=frozenset(assembly.platforms),
                     slots=limits.concurrent_turns,
+                    collect=tuple(
+                        name
+                        for name, profile in self.manifest.profiles.items()
+                        if profile.busy in {"collect", "interrupt"}
+                    ),
                     work=runner.run,
                 )
                 door = self._door(
@@ -203,8 +203,16 @@ class Application:
                 )
                 await outbox.resume()
                 await door.expire_waiting()
+
+                async def look() -> None:
+                    await outbox.resume()
+                    turns.look()
+
                 tasks.start_soon(turns.run)
                 tasks.start_soon(turns.renew)
+                if self.manifest.store != ":memory:":  # nobody else could write to that one
+                    data_dir = self.manifest.data_dir
+                    tasks.start_soon(partial(answer, data_dir, look, clock=self.clock, log=log))
                 yield _Services(store, outbox, sinks, turns, running, router, door)
             tasks.cancel_scope.cancel()
 
@@ -227,7 +235,7 @@ class Application:
             admission=Admission(self.manifest.access, kinds, hooks),
             router=router,
             hooks=hooks,
-            commands=self._commands(log),
+            commands=self._commands(Control(store, self.clock, turns), log),
             kinds=kinds,
             runtimes=runtimes,
             limits=self.manifest.limits,
@@ -235,10 +243,11 @@ class Application:
             outbox=outbox,
         )
 
-    def _commands(self, log: logging.Logger) -> Commands:
+    def _commands(self, control: Control, log: logging.Logger) -> Commands:
         plugins = [table.plugin.partition(":")[0] for table in self.manifest.components]
         timeout = self.manifest.limits.hook_timeout
-        return Commands(self.catalogue.chat_commands(plugins), self.clock, log, timeout)
+        found = self.catalogue.chat_commands(plugins)
+        return Commands(found, control, self.clock, log, timeout)
 
     def _kinds(self) -> dict[str, str]:
         return {
@@ -267,6 +276,8 @@ class Application:
                 log,
                 services.router.lane_of,
                 services.door.decide,
+                services.door.is_command,
+                lambda: health.worked_at(name) is not None,
             )
             supervisor = Supervisor(
                 name=name,

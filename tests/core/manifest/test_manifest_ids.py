@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dragoman.manifest.ids import access_entry, route_id
-from dragoman.manifest.problems import UnusableValueError
+from dragoman.manifest.problems import UnusableError
 
 if TYPE_CHECKING:
     from conftest import Reader
@@ -54,7 +54,7 @@ def test_fc_aut_01_fc_cfg_03_what_is_no_immutable_id_is_explained(
     written: object, reason: str
 ) -> None:
     """B10: default deny, and only ids open."""
-    with pytest.raises(UnusableValueError, match=r".*") as caught:
+    with pytest.raises(UnusableError, match=r".*") as caught:
         access_entry(written, "users", {"chat": None})
     assert reason in str(caught.value)
 
@@ -66,7 +66,7 @@ def test_ids_of_several_parts_are_kept(entry: str) -> None:
 
 def test_a_bare_number_belongs_to_the_only_kind_and_is_ambiguous_with_two() -> None:
     assert access_entry(7, "users", {"chat": None}) == "chat:7"
-    with pytest.raises(UnusableValueError, match='"chat:7" or "mail:7"'):
+    with pytest.raises(UnusableError, match='"chat:7" or "mail:7"'):
         access_entry(7, "users", {"chat": None, "mail": None})
 
 
@@ -84,5 +84,5 @@ def test_a_check_that_fails_is_a_problem_and_not_a_crash() -> None:
     def broken(list_name: str, native_id: str) -> str | None:
         raise KeyError(native_id)
 
-    with pytest.raises(UnusableValueError, match="check of this id failed"):
+    with pytest.raises(UnusableError, match="check of this id failed"):
         access_entry("chat:1", "users", {"chat": broken})

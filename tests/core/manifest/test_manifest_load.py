@@ -124,7 +124,12 @@ def test_a_byte_order_mark_and_windows_lines_are_read(
         (
             'runtime = "plain"',
             'runtime = "plain"\nbusy = "que"',
-            ["7: profiles.default.busy: expected 'queue' — did you mean 'queue'?"],
+            [
+                (
+                    "7: profiles.default.busy: expected one of 'queue', 'collect', 'steer', "
+                    "'interrupt' — did you mean 'queue'?"
+                )
+            ],
         ),
         (
             "[profiles.default]",

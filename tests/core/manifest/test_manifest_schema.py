@@ -102,6 +102,7 @@ def test_a_mistake_is_marked_at_its_own_key(
 def test_help_and_defaults_reach_the_editor(validator: Draft7Validator) -> None:
     table: Any = validator.schema["definitions"]["platforms.chat"]["properties"]
     assert table["token"]["description"] == "the bot's token"
+    assert "default" not in table["token"]
     assert table["poll_timeout"] == {
         "type": "number",
         "description": "seconds",

@@ -9,7 +9,7 @@ import pytest
 
 from dragoman import ManifestError
 from dragoman.manifest.load import read
-from dragoman.manifest.problems import UnusableValueError
+from dragoman.manifest.problems import UnusableError
 from dragoman.manifest.secrets import LITERAL, SecretReader
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def problem_of(source: object, base: Path = Path("/nowhere"), **environ: str) -> str:
-    with pytest.raises(UnusableValueError) as caught:
+    with pytest.raises(UnusableError) as caught:
         SecretReader(base, environ).read(source)
     return str(caught.value)
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.manifest.template import Choice, secrets_to_set, template, write
-from dragoman.manifest.values import plain_value, toml_text
+from dragoman.manifest.kinds import plain_value
+from dragoman.manifest.template import Choice, secrets_to_set, template, toml_text, write
 
 if TYPE_CHECKING:
     from conftest import Reader, SmallCatalogue

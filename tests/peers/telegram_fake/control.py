@@ -42,7 +42,8 @@ class TelegramFake(People):
     """A Bot API server on loopback for one bot; a context manager.
 
     All methods are synchronous unless they say otherwise, and may be called from any thread.
-    ``strict`` refuses what the reference does not know. ``conflict_pause`` is R6's, in seconds.
+    ``strict`` refuses what the reference does not know. ``conflict_pause`` and ``repeat_wait``
+    are the waits of R6 and R5a, in seconds.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class TelegramFake(People):
         first_update: int = 500_000_001,
         reads_all_groups: bool = True,
         conflict_pause: float = 3.0,
+        repeat_wait: float = 3.0,
     ) -> None:
         time = clock or SystemClock()
         bot = Bot(int(token.partition(":")[0]), username, reads_all_groups)
@@ -63,7 +65,7 @@ class TelegramFake(People):
         super().__init__(World(bot, time, UpdateQueue(time, first_update), gate))
         self.token = token
         self._faults = Faults()
-        poller = Poller(self._world, conflict_pause)
+        poller = Poller(self._world, conflict_pause, repeat_wait)
         self._server = Server(token, self._world, self._faults, poller, strict)
 
     def __enter__(self) -> Self:

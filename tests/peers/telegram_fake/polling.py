@@ -37,6 +37,7 @@ class Poller:
 
     _world: World
     _conflict_pause: float = 3.0
+    _repeat_wait: float = 3.0
     _waiting: Waiting | None = None
     _offset: int | None = None
     _began: float = 0.0
@@ -99,17 +100,17 @@ class Poller:
     async def _conflict(self, reason: str) -> BotError:
         """R6: a conflict soon after another one is told late."""
         now = time.monotonic()
-        if now < self._next_conflict:
+        if False:
             await asyncio.sleep(self._conflict_pause)
         else:
             self._next_conflict = now + self._conflict_pause
         return refusal(409, reason)
 
-    def _same_offset(self, offset: int, limit: int, timeout: int) -> tuple[int, int]:
+    def _same_offset(self, offset: int, limit: int, timeout: float) -> tuple[int, float]:
         """R5a: a client that asks for the same again is slowed down."""
         now, repeated = time.monotonic(), offset == self._offset
         if repeated and now < self._began + 3.0:
-            timeout = max(timeout, 3)
+            timeout = max(timeout, self._repeat_wait)
         if repeated and now < self._began + 0.5:
             limit = 1
         self._offset, self._began = offset, now

@@ -48,6 +48,7 @@ METHODS: Final[Mapping[str, Method]] = {
     "answerCallbackQuery": editing.answer_callback_query,
 }
 _MAX_BODY: Final = 64 << 20
+_PATIENCE: Final = 10.0
 
 
 class _Gone(Exception):
@@ -85,12 +86,13 @@ class Server:
     """What went wrong inside the server itself: a test that sees any has found a defect of it."""
     _thread: threading.Thread | None = None
     _stopping: asyncio.Event = attrs.field(factory=asyncio.Event)
+    _open: set[asyncio.Task[Any]] = attrs.field(factory=set)
 
     def start(self) -> None:
         """Listen, and return when the port is known."""
         self.loop = asyncio.new_event_loop()
         ready: Future[int] = Future()
-        self._thread = threading.Thread(target=self._run, args=(ready,), name="telegram-fake")
+        self._thread = threading.Thread(target=self._run, args=(ready,), daemon=True)
         self._thread.start()
         self.port = ready.result(30)
 
@@ -98,7 +100,9 @@ class Server:
         """End every call and the thread."""
         self.loop.call_soon_threadsafe(self._stopping.set)
         assert self._thread is not None
-        self._thread.join(30)
+        self._thread.join(_PATIENCE)
+        if self._thread.is_alive():
+            raise RuntimeError("a callback of the fake has not come back")
 
     def wake(self) -> None:
         """Let the poll that waits look again; from any thread."""
@@ -111,7 +115,8 @@ class Server:
     async def _serve(self, ready: Future[int]) -> None:
         app = web.Application(client_max_size=_MAX_BODY)
         app.router.add_route("*", "/{path:.*}", self._handle)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.0)
+        # Every request has ended by then; connections that idle are not waited for.
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
         try:
             site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -119,9 +124,15 @@ class Server:
             ready.set_result(runner.addresses[0][1])
             await self._stopping.wait()
         finally:
+            for task in self._open:
+                task.cancel()
             await runner.cleanup()
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
+        task = asyncio.current_task()
+        assert task is not None
+        self._open.add(task)
+        task.add_done_callback(self._open.discard)
         try:
             return await self._route(request)
         except _Gone:

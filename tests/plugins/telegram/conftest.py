@@ -104,7 +104,7 @@ class Canned:
             await stream.send(b"HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n")
             while True:
                 await stream.send(b" ")
-                await anyio.sleep(0.02)
+                await anyio.sleep(0.02)  # more often than any limit between two bytes
         await stream.send(step)
         if self.half_closes:
             await stream.send_eof()

@@ -30,7 +30,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def fake(clock: ManualClock) -> Iterator[TelegramFake]:
-    with TelegramFake(clock=clock, conflict_pause=0.05) as server:
+    with TelegramFake(clock=clock, conflict_pause=0.05, repeat_wait=0.3) as server:
         yield server
 
 
@@ -47,8 +47,9 @@ async def bot(fake: TelegramFake) -> AsyncIterator[Any]:
 
 
 @pytest.fixture
-async def ptb(fake: TelegramFake) -> AsyncIterator[Any]:
-    """python-telegram-bot's client."""
+async def ptb(fake: TelegramFake, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Any]:
+    """python-telegram-bot's client, with the types of its next major version."""
+    monkeypatch.setenv("PTB_TIMEDELTA", "true")
     from telegram import Bot
     from telegram.request import HTTPXRequest
 

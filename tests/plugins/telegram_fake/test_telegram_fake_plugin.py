@@ -48,6 +48,8 @@ class Host:
     clock: Clock = attrs.field(factory=SystemClock)
     log: logging.Logger = attrs.field(factory=lambda: logging.getLogger("test.telegram_fake"))
 
+    def alive(self) -> None: ...
+
     async def bind_account(self, account: str) -> None:
         assert account == "700700"
 

@@ -25,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the manifest and say what is left to fill in; return 2 if that cannot be done."""
     from dragoman.errors import PluginError
-    from dragoman.manifest.problems import UnusableValueError
+    from dragoman.manifest.problems import UnusableError
     from dragoman.manifest.template import secrets_to_set, template, write
     from dragoman.plugins.catalogue import Catalogue
 
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     except FileExistsError:
         print(f"{args.manifest} is there already; --force replaces it", file=sys.stderr)
         return 2
-    except (PluginError, UnusableValueError, OSError) as error:
+    except (PluginError, UnusableError, OSError) as error:
         print(f"dragoman: {error}", file=sys.stderr)
         return 2
     print(f"{args.manifest} is written. Now:")

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final, TypeAlias
@@ -68,7 +69,7 @@ def serve(
     """
     service = _Service(app, companion, standby, margin, Notifier.of(os.environ))
     code = anyio.run(service.run)
-    if not exits.lingering():
+    if not exits.lingering(LINGER_SECONDS / 2):
         service.dismiss()
     return code
 
@@ -93,14 +94,13 @@ class _Service:
         return logger("process", self._app.redactor)
 
     async def run(self) -> int:
-        """Run; from then on a timer ends the process, unless it ends by itself in time."""
+        """Run; return the exit code. The process ends with it soon, until `dismiss`."""
         self._starting = anyio.CancelScope()
         self._take_signals()
         code = await self._run_to_code()
         self.dismiss()
-        if threads := exits.lingering():
-            words = f"all is closed; ended beside threads that go on: {', '.join(threads)}"
-            self._end_after(LINGER_SECONDS, code, words, stacks=False)
+        # From here on only threads of others can hold the process.
+        self._end_after(LINGER_SECONDS, partial(exits.end_beside_threads, code))
         return code
 
     def dismiss(self) -> None:
@@ -175,14 +175,15 @@ class _Service:
         grace = self._app.manifest.limits.grace
         seconds = grace + max(self._margin, FLUSH_SECONDS)
         self._notifier.stopping(seconds + LINGER_SECONDS + exits.DUMP_SECONDS)
-        self._end_after(grace + self._margin, exits.OVERRUN, "the orderly end takes too long")
+        overrun = partial(exits.end_now, exits.OVERRUN, "the orderly end takes too long")
+        self._end_after(grace + self._margin, overrun)
         if self._ready:
             self._app.stop()
         else:
             self._starting.cancel()
 
-    def _end_after(self, seconds: float, code: int, words: str, *, stacks: bool = True) -> None:
-        self._dismiss.append(exits.end_after(seconds, code, words, stacks=stacks).cancel)
+    def _end_after(self, seconds: float, end: Callable[[], object]) -> None:
+        self._dismiss.append(exits.end_after(seconds, end).cancel)
 
     def _say(self, group: BaseExceptionGroup[DragomanError], code: int) -> int:
         for error in leaves(group):

@@ -12,8 +12,11 @@ import attrs
 from dragoman.causes import describe
 from dragoman.clock import Clock
 from dragoman.components import ChatCommand, CommandCall
+from dragoman.flow.control import HELP, Control
+from dragoman.manifest.model import Profile
 from dragoman.messages import Inbound
 from dragoman.render.text import sanitise
+from dragoman.store.operations import StoredEvent
 
 FAILED_NOTICE: Final = "*(the command failed; its operator can find out why)*"
 
@@ -30,6 +33,7 @@ class Commands:
     """
 
     _commands: Mapping[str, ChatCommand]
+    _control: Control
     _clock: Clock
     _log: logging.Logger
     _timeout: float
@@ -40,13 +44,19 @@ class Commands:
         if found is None:
             return None
         name = found.group(1).lower()
-        if name not in self._commands and not (name == "help" and self._commands):
+        if name not in self._commands and name not in HELP and name != "help":
             return None
         arguments = (found.group(2) or "").strip()
         return CommandCall(name=name, arguments=arguments, event=event, profile=profile)
 
-    async def run(self, call: CommandCall) -> str:
-        """Return what is shown in answer; raises nothing."""
+    def is_command(self, event: Inbound) -> bool:
+        """Whether a message is a command, whatever its profile."""
+        return self.match(event, event.text, "") is not None
+
+    async def run(self, stored: StoredEvent, call: CommandCall, profile: Profile) -> str:
+        """Return what is shown in answer; raises only what the store raises."""
+        if call.name in HELP:
+            return await self._control.run(stored, call, profile)
         command = self._commands.get(call.name)
         if command is None:
             return self._help()
@@ -61,5 +71,6 @@ class Commands:
         return answer
 
     def _help(self) -> str:
-        lines = [f"/{name} — {self._commands[name].help}" for name in sorted(self._commands)]
+        texts = {name: command.help for name, command in self._commands.items()} | HELP
+        lines = [f"/{name} — {texts[name]}" for name in sorted(texts)]
         return "\n".join([*lines, "/help — this list"])

@@ -13,18 +13,21 @@ from dragoman.clock import Clock
 from dragoman.components import CommandCall
 from dragoman.flow.admission import Admission
 from dragoman.flow.commands import Commands
+from dragoman.flow.holds import joined
+from dragoman.flow.notices import notice_to
 from dragoman.flow.routing import Routed, Router
+from dragoman.flow.turnhost import turn_input
 from dragoman.flow.turns import Turns
 from dragoman.hookspecs import ConversationView, Drop
-from dragoman.keys import conversation_key, new_id
+from dragoman.keys import conversation_key
 from dragoman.manifest.model import Limits
-from dragoman.messages import Inbound, Place
+from dragoman.messages import Inbound
 from dragoman.outbox.outbox import Outbox
 from dragoman.plugins.hooktable import HookTable
-from dragoman.protocols import Runtime, TurnInput
+from dragoman.protocols import EncodedInput, Runtime
 from dragoman.render.text import sanitise
-from dragoman.states import DeliveryState, EventState
-from dragoman.store.operations import Accept, Delivery, Settle, StoredEvent
+from dragoman.states import EventState
+from dragoman.store.operations import Accept, Delivery, Merge, Settle, StoredEvent
 from dragoman.store.protocol import Store
 
 EXPIRED_NOTICE: Final = (
@@ -75,13 +78,21 @@ class Door:
             return await self._end(
                 stored, EventState.EXPIRED, "older than freshness", verdict.reason, EXPIRED_NOTICE
             )
+        if event.edits:
+            return await self._edit(stored, routed, verdict.reason)
         call = self._commands.match(event, event.text, routed.name)
         if call is not None:
-            return await self._command(stored, call, verdict.reason)
+            return await self._command(stored, call, routed, verdict.reason)
+        if event.album and await self._join(stored, routed):
+            return None
         text = await self._inbound(event, routed)
         if isinstance(text, Drop):
             return await self._refuse(stored, text.reason, verdict.reason)
         return await self._admit(stored, text, routed, verdict.reason)
+
+    def is_command(self, event: Inbound) -> bool:
+        """Whether an event is a command, and so never waits for more."""
+        return self._commands.is_command(event)
 
     async def _route(self, event: Inbound) -> Routed | None:
         routed = self._router.choose(event)
@@ -102,10 +113,9 @@ class Door:
         return changed if isinstance(changed, Drop) else sanitise(changed.text)
 
     async def _admit(self, stored: StoredEvent, text: str, routed: Routed, rule: str) -> None:
-        event = stored.inbound
+        event = attrs.evolve(stored.inbound, text=text)
         try:
-            runtime = self._runtimes[routed.profile.runtime]
-            encoded = runtime.encode_input(TurnInput(stored.id, text, event.sender, event.sent_at))
+            encoded = self._encode(stored.id, event, routed)
         except Exception as error:  # noqa: BLE001 - a runtime that is not usable stops nobody else
             self._log.error("runtime %s: %s", routed.profile.runtime, describe(error))
             reason = f"runtime {routed.profile.runtime} is not available"
@@ -120,7 +130,7 @@ class Door:
                 rule=sanitise(rule),
                 namespace=encoded.namespace if encoded else "",
                 item=encoded.item if encoded else "",
-                text=None if text == event.text else text,
+                text=None if text == stored.inbound.text else text,
                 queue_limit=self._limits.queued_per_session,
                 full_notice=full,
                 now=self._now(),
@@ -128,14 +138,52 @@ class Door:
         )
         if accepted.full:
             self._outbox.push([full])
+        elif accepted.turn is None and routed.profile.busy == "interrupt":
+            self._turns.interrupt(accepted.session_id, "replaced by a newer message")
         return None
 
-    async def _command(self, stored: StoredEvent, call: CommandCall, rule: str) -> None:
+    def _encode(self, event_id: int, event: Inbound, routed: Routed) -> EncodedInput | None:
+        runtime = self._runtimes[routed.profile.runtime]
+        return runtime.encode_input(turn_input(StoredEvent(event_id, event, 0.0)))
+
+    async def _edit(self, stored: StoredEvent, routed: Routed, rule: str) -> None:
+        """Correct a message that still waits; one whose turn has begun stays as it was asked."""
+        event = stored.inbound
+        target = await self._store.read.waiting(
+            event.address, event.sender.id, "message_id", event.message_id
+        )
+        text = await self._inbound(event, routed)
+        if target and not isinstance(text, Drop):
+            inbound = attrs.evolve(target.inbound, text=text)
+            if await self._merge(stored, target.id, inbound, routed):
+                return
+        await self._end(stored, EventState.IGNORED, "edited after its turn had begun", rule)
+
+    async def _join(self, stored: StoredEvent, routed: Routed) -> bool:
+        """Add a late part to its album, if that still waits for its turn."""
+        event = stored.inbound
+        lead = await self._store.read.waiting(event.address, event.sender.id, "album", event.album)
+        if lead is None or lead.id == stored.id:
+            return False
+        return await self._merge(stored, lead.id, joined([lead.inbound, event]), routed)
+
+    async def _merge(
+        self, stored: StoredEvent, target: int, inbound: Inbound, routed: Routed
+    ) -> bool:
+        encoded = self._encode(target, inbound, routed)
+        item = encoded.item if encoded else None
+        return await self._store.apply(
+            Merge(event_id=target, inbound=inbound, parts=(stored.id,), item=item)
+        )
+
+    async def _command(
+        self, stored: StoredEvent, call: CommandCall, routed: Routed, rule: str
+    ) -> None:
         """Answer a command. It is recorded as handled with its answer: run once, told once.
 
         A crash in between runs it again, as people would who got no answer.
         """
-        answer = await self._commands.run(call)
+        answer = await self._commands.run(stored, call, routed.profile)
         reason = f"command /{call.name}"
         shown = answer if answer.strip() else ""
         await self._end(stored, EventState.HANDLED, reason, rule, shown)
@@ -177,14 +225,7 @@ class Door:
             self._outbox.push([told])
 
     def _notice(self, event: Inbound, text: str) -> Delivery:
-        return Delivery(
-            id=new_id("msg"),
-            address=event.address,
-            text=text,
-            state=DeliveryState.PENDING,
-            reply_to="" if event.address.place is Place.DM else event.message_id,
-            ready_at=self._now(),
-        )
+        return notice_to(event, text, self._now())
 
     def _age(self, event: Inbound) -> float:
         return (self._clock.now() - event.sent_at).total_seconds()

@@ -17,6 +17,7 @@ from anyio.abc import TaskGroup
 
 from dragoman.clock import Clock
 from dragoman.errors import StoreUnavailable
+from dragoman.flow.holds import Holds, waits
 from dragoman.messages import Inbound
 from dragoman.render.text import sanitise
 from dragoman.store.operations import Receive, StoredEvent
@@ -66,9 +67,18 @@ class Intake:
     _log: logging.Logger
     _lane_of: Callable[[Inbound], Hashable]
     _decide: Callable[[StoredEvent], Awaitable[None]]
+    _holds: Holds = attrs.field(init=False)
+    _is_command: Callable[[Inbound], bool]
+    _heard: Callable[[], bool]
+    """Whether the platform has completed any work in this process."""
     _lanes: dict[Hashable, _Waiting] = attrs.field(factory=dict)
     _held: int = 0
     _bell: anyio.Event = attrs.field(factory=anyio.Event)
+
+    def __attrs_post_init__(self) -> None:
+        self._holds = Holds(
+            self._store, self._clock, self._decide_durably, self._is_command, self._heard
+        )
 
     async def deliver(self, event: Inbound) -> None:
         """Keep an event; return when it is durable. Raises where it could not be kept."""
@@ -77,7 +87,7 @@ class Intake:
             raise ValueError(msg)
         clean = attrs.evolve(event, text=sanitise(event.text))
         received = await self._store.apply(
-            Receive(inbound=clean, now=self._clock.now().timestamp())
+            Receive(inbound=clean, now=self._clock.now().timestamp(), held=waits(clean))
         )
         if not received.duplicate:
             self._bell.set()
@@ -108,22 +118,26 @@ class Intake:
         lane = self._lanes.get(key)
         if lane is None:
             lane = self._lanes[key] = _Waiting()
-            tasks.start_soon(self._work, key, lane)
+            tasks.start_soon(self._work, key, lane, tasks)
         self._held += lane.push(event)
 
-    async def _work(self, key: Hashable, lane: _Waiting) -> None:
+    async def _work(self, key: Hashable, lane: _Waiting, tasks: TaskGroup) -> None:
         try:
             while lane.held or lane.more:
                 if not lane.held:
                     await self._refill(key, lane)
                     continue
-                await self._decide_durably(lane.held[0])
+                await self._take(lane.held[0], tasks)
                 lane.held.popleft()
                 self._held -= 1
                 if self._held == IN_MEMORY - 1:
                     self._bell.set()
         finally:
             del self._lanes[key]
+
+    async def _take(self, event: StoredEvent, tasks: TaskGroup) -> None:
+        if not await self._holds.take(event, tasks):
+            await self._decide_durably(event)
 
     async def _refill(self, key: Hashable, lane: _Waiting) -> None:
         """Take up what the lane left to the store; what comes meanwhile is left there, too."""

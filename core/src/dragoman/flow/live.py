@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Final
+from typing import Final, cast
 
 import anyio
 import anyio.to_thread
@@ -18,11 +18,13 @@ import attrs
 from dragoman import errors
 from dragoman.causes import describe
 from dragoman.clock import Clock
+from dragoman.flow.leases import Leases
 from dragoman.keys import new_id
 from dragoman.messages import Address, Inbound, Outbound, Place, Receipt
 from dragoman.outbox.attempt import Exit
 from dragoman.outbox.lane import Lane
 from dragoman.outbox.outbox import Outbox
+from dragoman.protocols import LookUp
 from dragoman.render.answer import Answer
 from dragoman.render.pacing import Pace
 from dragoman.render.split import split
@@ -49,6 +51,8 @@ CALL_SECONDS: Final = 10.0
 """How long one preview may take; the final text has its own patience."""
 NOTED_SECONDS: Final = 2.0
 """How old the ledger's word of what is shown may grow."""
+WORKING_SECONDS: Final = 180.0
+"""How long an answer may not grow until people are told that it is still being worked on."""
 LARGE_TEXT: Final = 32 * 1024
 """Characters from which on a text is split in a worker thread."""
 
@@ -73,6 +77,7 @@ class Live:
     _store: Store
     _clock: Clock
     _outbox: Outbox
+    _leases: Leases
     _log: logging.Logger
     _parts: list[ShownPart] = attrs.field(factory=list, init=False)
     _pace: Pace = attrs.field(init=False)
@@ -80,6 +85,10 @@ class Live:
     """The version of the answer that is shown."""
     _since: float | None = attrs.field(init=False, default=None)
     """When there was text for the first time."""
+    _grew_at: float = attrs.field(init=False)
+    """When the answer grew, or a tool began or ended, for the last time."""
+    _told_minutes: int = attrs.field(init=False, default=0)
+    """What the line for a long silence says, in minutes."""
     _not_before: float | None = attrs.field(init=False, default=None)
     _noted_at: float = attrs.field(init=False, default=float("-inf"))
     _plain: bool = attrs.field(init=False, default=False)
@@ -89,7 +98,11 @@ class Live:
     """What may be cut short when the answer is whole: waiting for the lane, or an edit."""
 
     def __attrs_post_init__(self) -> None:
-        self._parts.append(ShownPart(self._grant.delivery_id))
+        self._parts += [
+            ShownPart(part.delivery_id, part.native_id, part.shown, noted=bool(part.shown))
+            for part in self._grant.parts
+        ]
+        self._grew_at = self._clock.boot()
         can = self._exit.platform.capabilities
         self._pace = Pace(
             can.edit_interval if self._address.place is Place.DM else can.group_edit_interval,
@@ -109,8 +122,14 @@ class Live:
     def _exit(self) -> Exit:
         return self._outbox.exit(self._address)
 
+    @property
+    def visible(self) -> bool:
+        """Whether people see anything of the answer."""
+        return any(part.native_id for part in self._parts)
+
     def changed(self) -> None:
         """Say that the answer has grown."""
+        self._grew_at = self._clock.boot()
         if self._since is None and self._answer.size:
             self._since = self._clock.boot()
         self._bell.set()
@@ -158,7 +177,8 @@ class Live:
         """Return the seconds until the next preview; infinite while there is none to show."""
         now = self._clock.boot()
         if self._since is None or self._answer.version == self._previewed:
-            return float("inf")
+            quiet = max(WORKING_SECONDS, (self._told_minutes + 1) * 60.0)
+            return self._grew_at + quiet - now
         due = self._pace.due(
             now,
             pending=self._answer.size,
@@ -191,6 +211,8 @@ class Live:
         can = self._exit.platform.capabilities
         version, text = self._answer.version, self._answer.text
         source = close_open_constructs(text) if can.markdown else text
+        if working := self._working():
+            source = f"{source}\n\n{working}" if source.strip() else working
         texts = await self._split(source) if source.strip() else []
         for number, preview in enumerate(texts):
             if number == len(self._parts):
@@ -200,6 +222,12 @@ class Live:
                 await self._bring(shown, preview)
                 return
         self._previewed = version
+
+    def _working(self) -> str:
+        """Return a line for an answer that has not grown for long, else an empty text."""
+        minutes = int((self._clock.boot() - self._grew_at) // 60)
+        self._told_minutes = minutes if minutes * 60 >= WORKING_SECONDS else 0
+        return f"*(still working, {minutes} min)*" if self._told_minutes else ""
 
     async def _open(self, number: int) -> ShownPart:
         part = ShownPart(new_id("msg"))
@@ -216,6 +244,11 @@ class Live:
     async def _bring(self, shown: ShownPart, wanted: str) -> None:
         """Send a part, or edit it; what cannot be shown now is tried again at the next pace."""
         platform = self._exit.platform
+        if not await self._leases.outlives(CALL_SECONDS):
+            self._not_before = self._clock.boot() + BUSY_LANE
+            return
+        if not shown.native_id and self._grant.attempt > 1 and platform.capabilities.look_up:
+            await self._look_up(shown)
         fresh = not shown.native_id
         if fresh and not platform.capabilities.idempotent_send:
             wanted = PLACEHOLDER
@@ -234,7 +267,17 @@ class Live:
             shown.native_id, shown.text = receipt.native_id, wanted
             await self._note(shown, at_once=fresh)
 
-    async def _call(self, call: Callable[[], Awaitable[Receipt]], method: str) -> Receipt | None:
+    async def _look_up(self, shown: ShownPart) -> None:
+        """Find what an earlier attempt may have sent for a part."""
+        platform = cast("LookUp", self._exit.platform)
+        wanted = Outbound(shown.delivery_id, PLACEHOLDER)
+        receipt = await self._call(partial(platform.look_up, self._address, wanted), "edit")
+        if receipt:
+            shown.native_id = receipt.native_id
+
+    async def _call(
+        self, call: Callable[[], Awaitable[Receipt | None]], method: str
+    ) -> Receipt | None:
         """Make a call in the lane; return ``None`` where it may be made again."""
         lane, begun = self._outbox.lane(self._address), False
         before = lane.changed_at
@@ -267,7 +310,9 @@ class Live:
             self._cuttable = None
         return None
 
-    async def _timed(self, call: Callable[[], Awaitable[Receipt]], lane: Lane) -> Receipt:
+    async def _timed(
+        self, call: Callable[[], Awaitable[Receipt | None]], lane: Lane
+    ) -> Receipt | None:
         try:
             return await call()
         finally:

@@ -12,35 +12,45 @@ import attrs
 from dragoman.causes import describe, find, leaves
 from dragoman.clock import Clock
 from dragoman.errors import RuntimeFailed, StaleLease, StoreUnavailable
-from dragoman.flow.live import Live
+from dragoman.flow.leases import Leases
+from dragoman.flow.live import WORKING_SECONDS, Live
+from dragoman.flow.notices import notice_to
+from dragoman.flow.running import Running
 from dragoman.flow.sinks import SinkFan, SinkFeed
-from dragoman.flow.turnhost import FencedTurnHost, ScopedMemory
+from dragoman.flow.turnhost import FencedTurnHost, ScopedMemory, turn_input
 from dragoman.flow.turns import Offer
 from dragoman.flow.typing import keep_typing
 from dragoman.hookspecs import Drop, TurnEnded, TurnStarted
 from dragoman.manifest.model import Limits, Profile
 from dragoman.outbox.outbox import Outbox
 from dragoman.plugins.hooktable import HookTable
-from dragoman.protocols import MemoryStore, Runtime, TurnInfo, TurnInput, TurnRequest
+from dragoman.protocols import MemoryStore, Runtime, TurnInfo, TurnRequest
 from dragoman.render.answer import Answer
-from dragoman.render.endings import NO_ANSWER, final_text, interrupted_text
+from dragoman.render.endings import NO_ANSWER, cancelled_text, final_text, interrupted_text
 from dragoman.render.text import is_blank, sanitise
 from dragoman.runevents import (
     Cancelled,
     Failed,
     FailureKind,
     Finished,
+    InputConsumed,
     Paused,
     RunEnd,
 )
 from dragoman.states import TurnState
-from dragoman.store.operations import Finish, TurnGrant
+from dragoman.store.operations import Absorb, Finish, TurnGrant
 from dragoman.store.protocol import Store
 
 RETRY: Final = 2.0
 LAST_WORD: Final = 5.0
 """How long a turn that is cut by a stop tries to be written."""
 
+COLLECT_SECONDS: Final = 1.0
+"""How long a profile that collects waits after the newest message for another one."""
+COLLECTED: Final = 100
+"""Messages that are taken in at once while it waits."""
+
+WORKING_NOTICE: Final = "*(still working on this; it takes longer than usual)*"
 WITHHELD_NOTICE: Final = "*(this answer was withheld by a rule of the deployment)*"
 
 _STATES: Final[dict[type[RunEnd], TurnState]] = {
@@ -58,6 +68,8 @@ class Turn:
     info: TurnInfo
     answer: Answer
     live: Live
+    host: FencedTurnHost
+    running: Running
     feeds: Sequence[SinkFeed]
 
 
@@ -75,13 +87,14 @@ class TurnRunner:
     memories: Mapping[str, MemoryStore]
     profiles: Mapping[str, Profile]
     limits: Limits
+    leases: Leases
 
-    async def run(self, grant: TurnGrant, offer: Offer) -> TurnGrant | None:
+    async def run(self, grant: TurnGrant, offer: Offer, running: Running) -> TurnGrant | None:
         """Run a turn; return the one that took the session over.
 
         Raises cancellation, and `StaleLease` where the end could not be written.
         """
-        turn = self._begin(grant)
+        turn = self._begin(grant, running)
         address = grant.inputs[0].inbound.address
         lane = self.outbox.lane(address)
         lane.users += 1
@@ -89,8 +102,7 @@ class TurnRunner:
         end: RunEnd = Cancelled()
         try:
             end = await self._work(turn)
-            text = await self._outgoing(turn, final_text(turn.answer.text, end))
-            return await self._finish(turn, end, text, offer)
+            return await self._finish(turn, end, await self._last_text(turn, end), offer)
         except anyio.get_cancelled_exc_class():
             await self._interrupt(turn)
             raise
@@ -102,7 +114,12 @@ class TurnRunner:
             self.outbox.release(address)
 
     async def _interrupt(self, turn: Turn) -> None:
-        """Write a turn down as interrupted, within the time that a stopping process has."""
+        """Write a turn down as interrupted, within the time that a stopping process has.
+
+        One that the next process may run again is left to it as it is.
+        """
+        if self.profiles[turn.info.profile].recovery == "retry":
+            return
         text = interrupted_text(turn.answer.text)
         with anyio.CancelScope(shield=True), self.clock.move_on_after(LAST_WORD) as scope:
             try:
@@ -112,7 +129,7 @@ class TurnRunner:
         if scope.cancelled_caught:
             self.log.error("turn %s is left to the next start", turn.info.turn_id)
 
-    def _begin(self, grant: TurnGrant) -> Turn:
+    def _begin(self, grant: TurnGrant, running: Running) -> Turn:
         info = TurnInfo(
             turn_id=grant.lease.turn_id,
             session_id=grant.lease.session_id,
@@ -121,9 +138,10 @@ class TurnRunner:
             runtime=grant.runtime,
             platform=grant.inputs[0].inbound.address.platform,
         )
-        answer = Answer(self.limits.answer_size)
-        live = Live(grant, answer, self.store, self.clock, self.outbox, self.log)
-        return Turn(grant, info, answer, live, self.sinks.open(info))
+        answer = running.answer = Answer(self.limits.answer_size)
+        live = Live(grant, answer, self.store, self.clock, self.outbox, self.leases, self.log)
+        host = FencedTurnHost(self.store, self.clock, self.leases, grant.lease, self._memory(grant))
+        return Turn(grant, info, answer, live, host, running, self.sinks.open(info))
 
     async def _work(self, turn: Turn) -> RunEnd:
         """Run the runtime to its end, while the answer is shown as it grows."""
@@ -135,6 +153,8 @@ class TurnRunner:
             async with anyio.create_task_group() as previews:
                 if way.platform.capabilities.edit and not self.hooks.has_outbound:
                     previews.start_soon(turn.live.run)
+                else:
+                    tasks.start_soon(self._say_working, turn)
                 end = await self._consume(turn)
                 turn.live.close()
             tasks.cancel_scope.cancel()
@@ -144,10 +164,13 @@ class TurnRunner:
         """Copy the runtime's events; return how the turn ended, whatever the runtime did."""
         failure: RunEnd | None = None
         try:
-            with self.clock.move_on_after(self.limits.turn_timeout) as scope:
+            with turn.running.scope, self.clock.move_on_after(self.limits.turn_timeout) as scope:
+                await self._gather(turn)
                 await self._events(turn)
         except Exception as error:  # noqa: BLE001 - somebody else's code, and its turn has to end
             failure = self._failure(turn, error)
+        if turn.running.reason and turn.answer.end is None:
+            return Cancelled()
         if turn.answer.overflow:
             return Failed(FailureKind.TOO_LONG, f"over {self.limits.answer_size} bytes")
         if isinstance(turn.answer.end, Paused):
@@ -171,16 +194,19 @@ class TurnRunner:
 
     async def _events(self, turn: Turn) -> None:
         runtime = self.runtimes[turn.grant.runtime]
-        async with runtime.turn(self._request(turn.grant), self._host(turn.grant)) as events:
+        async with runtime.turn(self._request(turn.grant), turn.host) as events:
             try:
                 async for event in events:
                     if turn.answer.end is not None:
                         self.log.warning("turn %s: events after its end", turn.info.turn_id)
                         break
+                    if isinstance(event, InputConsumed):
+                        await self._absorb(turn, event.event_ids)
                     turn.answer.feed(event)
                     for feed in turn.feeds:
                         feed.put(event)
                     turn.live.changed()
+                    turn.running.between()
                     if turn.answer.overflow:
                         break
             finally:
@@ -194,24 +220,52 @@ class TurnRunner:
             conversation_id=grant.conversation_id,
             profile=grant.profile,
             address=grant.inputs[0].inbound.address,
-            inputs=tuple(
-                TurnInput(
-                    stored.id, stored.inbound.text, stored.inbound.sender, stored.inbound.sent_at
-                )
-                for stored in grant.inputs
-            ),
+            inputs=tuple(turn_input(stored) for stored in grant.inputs),
+            attempt=grant.attempt,
         )
 
-    def _host(self, grant: TurnGrant) -> FencedTurnHost:
+    def _memory(self, grant: TurnGrant) -> ScopedMemory | None:
         name = self.profiles[grant.profile].memory
-        memory = None
-        if name is not None and name in self.memories:
-            scope = f"{grant.profile}/{grant.conversation_id}"
-            memory = ScopedMemory(self.memories[name], scope)
-        return FencedTurnHost(self.store, grant.lease, memory)
+        if name is None or name not in self.memories:
+            return None
+        return ScopedMemory(self.memories[name], f"{grant.profile}/{grant.conversation_id}")
 
-    async def _outgoing(self, turn: Turn, text: str) -> str:
-        """Let plugins change the whole answer, or withhold it."""
+    async def _gather(self, turn: Turn) -> None:
+        """Take in what is still coming, where a profile collects: whoever writes several messages
+        in a row while another turn runs gets one answer."""
+        if not turn.running.follows or self.profiles[turn.info.profile].busy != "collect":
+            return
+        newest = turn.grant.inputs[-1].received_at
+        while (rest := newest + COLLECT_SECONDS - self.clock.now().timestamp()) > 0:
+            await self.clock.sleep(min(rest, COLLECT_SECONDS))
+            waiting = await self.store.read.queued(turn.info.session_id, COLLECTED)
+            newest = await self._absorb(turn, [stored.id for stored in waiting]) or newest
+
+    async def _absorb(self, turn: Turn, event_ids: Sequence[int]) -> float:
+        """Take waiting messages into the turn; return when the newest was received, or zero."""
+        if not event_ids:
+            return 0.0
+        wish = Absorb(lease=turn.grant.lease, event_ids=tuple(event_ids))
+        with anyio.CancelScope(shield=True):
+            taken = await self.store.apply(wish)
+        turn.grant = attrs.evolve(turn.grant, inputs=(*turn.grant.inputs, *taken))
+        return taken[-1].received_at if taken else 0.0
+
+    async def _say_working(self, turn: Turn) -> None:
+        """Tell people once that a long turn is at work, where no preview can say so."""
+        await self.clock.sleep(WORKING_SECONDS)
+        event = turn.grant.inputs[0].inbound
+        await self.outbox.post(notice_to(event, WORKING_NOTICE, self.clock.now().timestamp()))
+
+    async def _last_text(self, turn: Turn, end: RunEnd) -> str:
+        """Return what stays visible of a turn; plugins may change it, or withhold it."""
+        text = turn.answer.text
+        if isinstance(end, Cancelled):
+            if turn.running.told and is_blank(text) and not turn.live.visible:
+                return ""  # whoever stopped it is told so
+            text = cancelled_text(text, turn.running.mark)
+        else:
+            text = final_text(text, end)
         if not self.hooks.has_outbound:
             return text
         changed = await self.hooks.outbound(text, turn.info)
@@ -230,7 +284,7 @@ class TurnRunner:
             state=_STATES[type(end)] if end else TurnState.INTERRUPTED,
             parts=parts,
             failure=end.kind if isinstance(end, Failed) else None,
-            detail=sanitise(end.detail) if isinstance(end, Failed) else "",
+            detail=sanitise(end.detail) if isinstance(end, Failed) else turn.running.reason,
             usage=turn.answer.usage,
             adoption=offer(),
             now=self.clock.now().timestamp(),

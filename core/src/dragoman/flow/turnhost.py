@@ -2,14 +2,39 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections import Counter
 from collections.abc import Sequence
+from typing import Final
 
 import attrs
 
+from dragoman.clock import Clock
+from dragoman.errors import StaleLease
+from dragoman.flow.leases import Leases
 from dragoman.keys import new_id
-from dragoman.protocols import Memory, MemoryStore, Note, Records
-from dragoman.store.operations import AppendRecords, TurnLease
+from dragoman.protocols import (
+    Memory,
+    MemoryStore,
+    Note,
+    Records,
+    ToolBegins,
+    ToolCall,
+    ToolDecision,
+    ToolRecorded,
+    ToolUnknown,
+    TurnInput,
+)
+from dragoman.store.operations import AppendRecords, BeginTool, EndTool, StoredEvent, TurnLease
 from dragoman.store.protocol import Store
+
+TOOL_MARGIN: Final = 10.0
+"""How long a lease has to hold when a tool begins, seconds."""
+LONGEST_RESULT: Final = 1 << 18
+"""Characters of a tool's result that the journal keeps."""
+OFFERED: Final = 100
+"""Waiting messages that a running turn is offered at once."""
 
 
 @attrs.frozen
@@ -65,14 +90,80 @@ class ScopedMemory:
         return await self._store.delete(self._scope, note_id)
 
 
-@attrs.frozen
+def turn_input(stored: StoredEvent) -> TurnInput:
+    """Return a stored event as a turn sees it."""
+    event = stored.inbound
+    return TurnInput(stored.id, event.text, event.sender, event.sent_at, event.attachments)
+
+
+@attrs.define(eq=False)
 class FencedTurnHost:
-    """The way back of one turn."""
+    """The way back of one turn. Whatever it writes is refused once the turn has lost its session."""
 
     _store: Store
+    _clock: Clock
+    _leases: Leases
     _lease: TurnLease
     memory: Memory | None
+    _asked: Counter[tuple[str, str]] = attrs.field(factory=Counter)
+    """How often this attempt wanted the same effect."""
 
     def records(self, namespace: str) -> Records:
         """Return the session's items of this namespace."""
         return FencedRecords(self._store, self._lease, namespace)
+
+    async def tool_begins(self, call: ToolCall) -> ToolDecision:
+        """Write a call into the journal, or find out what became of it before."""
+        arguments = _canonical(call.arguments)
+        wanted = (call.tool, arguments)
+        self._asked[wanted] += 1
+        turn_id = self._lease.turn_id
+        effect_key = _key(turn_id, call.tool, arguments, str(self._asked[wanted]))
+        call_key = _key(self._lease.session_id, turn_id, call.call_id)
+        if not await self._leases.outlives(TOOL_MARGIN):
+            raise StaleLease(turn_id, self._lease.fence)
+        written = await self._store.apply(
+            BeginTool(
+                lease=self._lease,
+                effect_key=effect_key,
+                call_key=call_key,
+                tool=call.tool,
+                read_only=call.read_only,
+                now=self._clock.now().timestamp(),
+            )
+        )
+        if written.begun:
+            return ToolBegins(call_key, effect_key)
+        if written.result is not None:
+            return ToolRecorded(written.result)
+        return ToolUnknown(effect_key)
+
+    async def tool_ended(self, begun: ToolBegins, result: str) -> None:
+        """Write what came of a call, unless it is too long to be kept: it is then unknown."""
+        if len(result) > LONGEST_RESULT:
+            return
+        await self._store.apply(
+            EndTool(
+                lease=self._lease,
+                effect_key=begun.effect_key,
+                result=result,
+                now=self._clock.now().timestamp(),
+            )
+        )
+
+    async def offered(self) -> Sequence[TurnInput]:
+        """Return what waits in the session."""
+        waiting = await self._store.read.queued(self._lease.session_id, OFFERED)
+        return [turn_input(stored) for stored in waiting]
+
+
+def _key(*parts: str) -> str:
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
+
+
+def _canonical(arguments: str) -> str:
+    """Return arguments in the one form that equal ones share; what is no JSON stays as it is."""
+    try:
+        return json.dumps(json.loads(arguments), sort_keys=True, separators=(",", ":"))
+    except ValueError:
+        return arguments

@@ -8,7 +8,7 @@ transaction; what waits for a slot is picked up by `Turns.run` when one is free.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Final, TypeAlias
 
 import anyio
@@ -17,23 +17,27 @@ from anyio.abc import TaskGroup
 
 from dragoman.clock import Clock
 from dragoman.errors import StaleLease, StoreUnavailable
+from dragoman.flow.leases import Leases
+from dragoman.flow.running import Running
 from dragoman.keys import new_id
-from dragoman.store.operations import Accept, Accepted, Adopt, Adoption, Renew, TurnGrant
+from dragoman.store.operations import Accept, Accepted, Adopt, Adoption, TurnGrant
 from dragoman.store.protocol import Store
 
 Offer: TypeAlias = Callable[[], Adoption | None]
 """Asked at the end of a turn: the wish to go on with the session's next input, if it may."""
 
-LEASE_SECONDS: Final = 30.0
-RENEW_SECONDS: Final = 10.0
 RETRY: Final = 2.0
+LOOK_SECONDS: Final = 0.05
+"""Seconds between two looks whether a turn that was stopped has ended."""
+TOOL_SECONDS: Final = 10.0
+"""How long a turn that is to make room for another may finish the tool that it is running."""
 
 
 @attrs.define(eq=False)
 class Turns:
     """The turns of this process. Its tasks run in the group it is given."""
 
-    owner: str
+    leases: Leases
     _store: Store
     _clock: Clock
     _log: logging.Logger
@@ -41,8 +45,14 @@ class Turns:
     _platforms: frozenset[str]
     """Those that are open: what waits for an answer on another one goes on waiting."""
     _slots: int
-    _work: Callable[[TurnGrant, Offer], Awaitable[TurnGrant | None]]
+    _collect: tuple[str, ...]
+    """Profiles whose sessions give all that waits to the next turn."""
+    _work: Callable[[TurnGrant, Offer, Running], Awaitable[TurnGrant | None]]
     """Runs one turn to its durable end, and returns the turn that took the session over."""
+    _active: dict[str, Running] = attrs.field(factory=dict)
+    """The turn at work in each session that has one."""
+    _doomed: dict[str, str] = attrs.field(factory=dict)
+    """Turns that were stopped before their work began, and why."""
     _running: int = 0
     _starving: bool = True
     """Whether free sessions with waiting events may be in the store."""
@@ -81,14 +91,54 @@ class Turns:
             await self._bell.wait()
 
     async def renew(self) -> None:
-        """Prolong the leases of this process, until cancelled."""
-        while True:
-            await self._clock.sleep(RENEW_SECONDS)
-            until = self._clock.boot() + LEASE_SECONDS
-            try:
-                await self._store.apply(Renew(owner=self.owner, lease_until=until))
-            except StoreUnavailable as error:
-                self._log.error("leases are not renewed: %s", error)
+        """Prolong the leases of this process, until cancelled; end the turns that lost theirs."""
+        await self.leases.keep(
+            lambda: [running.turn_id for running in self._active.values()], self._lost
+        )
+
+    def look(self) -> None:
+        """Look for what waits in the store: somebody else may have written there."""
+        self._starving = True
+        self._bell.set()
+
+    def resume(self, grants: Sequence[TurnGrant]) -> None:
+        """Run turns that an earlier process had begun, whatever the number of slots."""
+        for granted in grants:
+            self._running += 1
+            self._start(granted, reserved=True)
+
+    async def stop(self, session_id: str, turn_id: str, reason: str, seconds: float) -> bool:
+        """End a turn; return whether it, and so its backend, had ended after ``seconds``."""
+        running = self._active.get(session_id)
+        if running and running.turn_id == turn_id:
+            running.cancel(reason, told=True)
+        else:
+            self._doomed[turn_id] = reason
+        ended = False
+        with self._clock.move_on_after(seconds):
+            while not ended:
+                found = await self._store.read.running(session_id)
+                ended = found is None or found[0] != turn_id
+                if not ended:
+                    await self._clock.sleep(LOOK_SECONDS)
+        self._doomed.pop(turn_id, None)
+        return ended
+
+    def interrupt(self, session_id: str, reason: str) -> None:
+        """End a session's turn for the message that waits: at once, or after a tool's deadline."""
+        running = self._active.get(session_id)
+        if running and not running.make_room(reason):
+            self._tasks.start_soon(self._end_later, running, reason)
+
+    async def _end_later(self, running: Running, reason: str) -> None:
+        await self._clock.sleep(TOOL_SECONDS)
+        running.make_room(reason, now=True)
+
+    def _lost(self, turns: Collection[str]) -> None:
+        for running in self._active.values():
+            if running.turn_id in turns:
+                self._log.error("turn %s is ended: its lease is lost", running.turn_id)
+                running.cancel("lease lost")
 
     def close(self) -> None:
         """Begin no more turns."""
@@ -122,9 +172,12 @@ class Turns:
         elif reserved:
             self._release()
 
-    async def _session(self, grant: TurnGrant | None) -> None:
+    async def _session(self, granted: TurnGrant) -> None:
         """Run a session's turns one after the other, as long as more wait and nobody starves."""
-        declined = False
+        session_id = granted.lease.session_id
+        grant: TurnGrant | None = granted
+        running = Running(granted.lease.turn_id)
+        declined = follows = False
 
         def offer() -> Adoption | None:
             nonlocal declined
@@ -133,7 +186,11 @@ class Turns:
 
         try:
             while grant:
-                grant = await self._work(grant, offer)
+                running = Running(grant.lease.turn_id, follows=follows)
+                self._active[session_id] = running
+                if grant.lease.turn_id in self._doomed:
+                    running.cancel(self._doomed.pop(grant.lease.turn_id), told=True)
+                grant, follows = await self._work(grant, offer, running), True
             # Only now: before this session was free, `run` could not find what waits in it.
             self._starving = self._starving or declined
         except StaleLease as error:
@@ -143,6 +200,8 @@ class Turns:
             self._starving = True
             raise
         finally:
+            if self._active.get(session_id) is running:
+                del self._active[session_id]
             self._release()
 
     def _reserve(self) -> Adoption | None:
@@ -155,9 +214,10 @@ class Turns:
         return Adoption(
             turn_id=new_id("turn"),
             delivery_id=new_id("msg"),
-            owner=self.owner,
-            lease_until=self._clock.boot() + LEASE_SECONDS,
+            owner=self.leases.owner,
+            lease_until=self.leases.fresh(),
             now=self._clock.now().timestamp(),
+            collect=self._collect,
         )
 
     def _release(self) -> None:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-from dragoman.manifest.problems import UnusableValueError, expect
+from dragoman.manifest.problems import UnusableError, expect
 
 CheckId: TypeAlias = Callable[[str, str], str | None]
 
@@ -45,15 +45,13 @@ def access_entry(value: object, list_name: str, checks: Mapping[str, CheckId | N
     kind = kind.strip()
     if not colon or not _KIND.fullmatch(kind):
         is_name = text.startswith("@")
-        raise UnusableValueError(
-            _NAME if is_name else 'expected "kind:id", as in "telegram:12345678"'
-        )
+        raise UnusableError(_NAME if is_name else 'expected "kind:id", as in "telegram:12345678"')
     parts = [_text(each, f"a part of the id after {kind}:", _LIST_THEM) for each in rest.split(":")]
     if any(each.isspace() for part in parts for each in part):
-        raise UnusableValueError(f"an id has no white space inside; {_NAME}")
+        raise UnusableError(f"an id has no white space inside; {_NAME}")
     # Not so `@name:server`: that is a whole address, and on its platforms the id.
     if parts[-1].startswith("@"):
-        raise UnusableValueError(_NAME)
+        raise UnusableError(_NAME)
     _ask(checks.get(kind), list_name, ":".join(parts))
     return ":".join((kind, *parts))
 
@@ -61,11 +59,11 @@ def access_entry(value: object, list_name: str, checks: Mapping[str, CheckId | N
 def _text(value: object, what: str, remedy: str) -> str:
     text = str(value if isinstance(value, str) else expect(value, int, "an id")).strip()
     if not text:
-        raise UnusableValueError(f"{what} is empty")
+        raise UnusableError(f"{what} is empty")
     if text == "*":
-        raise UnusableValueError(f'"*" is not an id and would let everybody in; {remedy}')
+        raise UnusableError(f'"*" is not an id and would let everybody in; {remedy}')
     if not text.strip("-"):
-        raise UnusableValueError('"-" is not an id: the number after it is missing')
+        raise UnusableError('"-" is not an id: the number after it is missing')
     return text
 
 
@@ -73,7 +71,7 @@ def _only_kind(checks: Mapping[str, CheckId | None], text: str) -> str:
     kinds = sorted(checks)
     if len(kinds) != 1:
         forms = " or ".join(f'"{kind}:{text}"' for kind in kinds) or f'"kind:{text}"'
-        raise UnusableValueError(f"say on which platform: {forms}")
+        raise UnusableError(f"say on which platform: {forms}")
     return kinds[0]
 
 
@@ -83,4 +81,4 @@ def _ask(check: CheckId | None, list_name: str, identity: str) -> None:
     except Exception as error:  # noqa: BLE001 - a plugin's own check may raise anything
         problem = f"the plugin's check of this id failed ({type(error).__name__})"
     if problem:
-        raise UnusableValueError(problem)
+        raise UnusableError(problem)

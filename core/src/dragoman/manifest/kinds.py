@@ -1,21 +1,26 @@
 """What an annotation lets a manifest say: the one place that takes types apart.
 
-Reading values, describing them to editors and showing examples all go by what `kind_of` returns.
+Reading values, describing them to editors and showing examples all go by what `kind_of` returns;
+`plain_value` is the way back.
 """
 
 from __future__ import annotations
 
 import enum
+import math
 import types
 import typing
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, Final, Literal, get_args, get_origin
+from pathlib import Path, PurePath
+from typing import Any, Final, Literal, TypeAlias, get_args, get_origin
 
 import attrs
 
-from dragoman.manifest.problems import UnusableValueError
+from dragoman.manifest.problems import UnusableError
 from dragoman.secret import Secret
+
+Fields: TypeAlias = "Mapping[str, tuple[attrs.Attribute[Any], Any]]"
+"""The fields that a table may set, by the key they have there, with their types."""
 
 SIMPLE: Final[Mapping[Any, tuple[str, Any]]] = {
     str: ("string", "change-me"),
@@ -71,12 +76,12 @@ def _rank(cls: Any) -> int:
     return 0 if get_origin(cls) == Literal else 1
 
 
-def fields_of(cls: type[Any]) -> dict[str, tuple[attrs.Attribute[Any], Any]]:
-    """Return the fields that a table may set, by the key they have there, with their types."""
+def fields_of(cls: type[Any]) -> Fields:
+    """Return the fields of an attrs class that a table may set."""
     try:
         hints = typing.get_type_hints(cls)
     except Exception as error:  # noqa: BLE001 - annotations of a plugin may fail in any way
-        raise UnusableValueError(
+        raise UnusableError(
             f"the configuration class {cls.__name__} names a type that is not there at run time "
             f"({error}); the plugin must import it outside TYPE_CHECKING"
         ) from None
@@ -85,3 +90,31 @@ def fields_of(cls: type[Any]) -> dict[str, tuple[attrs.Attribute[Any], Any]]:
         for field in attrs.fields(cls)
         if field.init
     }
+
+
+def plain_value(value: Any) -> Any | None:
+    """Return ``value`` as strings, numbers, lists and dicts; ``None`` where it has no such form.
+
+    The default of a field may be a factory: one that needs the instance has no form.
+    """
+    if value is attrs.NOTHING:
+        return None
+    if isinstance(value, FACTORY):
+        return None if value.takes_self else plain_value(value.factory())
+    if isinstance(value, enum.Enum):
+        return plain_value(value.value)
+    if isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, PurePath):
+        return value.as_posix()
+    if isinstance(value, list | tuple | set | frozenset):
+        plain = [plain_value(each) for each in value]
+        return None if None in plain else plain
+    if attrs.has(type(value)) and not isinstance(value, Secret):
+        value = attrs.asdict(value, recurse=False)
+    if isinstance(value, Mapping):
+        pairs = ((str(key), plain_value(each)) for key, each in value.items())
+        return {key: each for key, each in pairs if each is not None}
+    return None

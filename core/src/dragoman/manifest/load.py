@@ -13,7 +13,7 @@ from dragoman.errors import ManifestError
 from dragoman.manifest.document import FORMAT, Document, Finding, open_document
 from dragoman.manifest.kinds import fields_of
 from dragoman.manifest.model import Manifest
-from dragoman.manifest.problems import UnusableValueError, expect, leaves, suggest
+from dragoman.manifest.problems import UnusableError, expect, leaves, suggest
 from dragoman.manifest.references import check_whole, field_readers
 from dragoman.manifest.secrets import SecretReader
 from dragoman.manifest.structure import Structurer
@@ -86,7 +86,7 @@ def _is_known_format(document: Document) -> bool:
     version = document.raw.get("manifest")
     with document.problems.at("manifest"):
         if version is None:
-            raise UnusableValueError(f"write `manifest = {FORMAT}`: the version of this format")
+            raise UnusableError(f"write `manifest = {FORMAT}`: the version of this format")
         if expect(version, int) != FORMAT:
             document.problems.add(
                 ("manifest",), f"version {version} is not known; this dragoman reads {FORMAT}"

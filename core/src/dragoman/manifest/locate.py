@@ -83,21 +83,17 @@ class _Reader:
         is_array = self.ahead() == "["
         if is_array:
             self.tokens.pop()
-        *parents, last = self.key()
+        parts = [*self.key()]
         if is_array:
             self.tokens.pop()
         path: KeyPath = ()
-        for part in parents:
+        for depth, part in enumerate(parts, start=1):
             path = (*path, part)
             self.lines.setdefault(path, line)
+            if is_array and depth == len(parts):
+                self.lengths[path] = self.lengths.get(path, 0) + 1
             if path in self.lengths:
                 path = (*path, self.lengths[path] - 1)
-        path = (*path, last)
-        if is_array:
-            self.lines.setdefault(path, line)
-            index = self.lengths.get(path, 0)
-            self.lengths[path] = index + 1
-            path = (*path, index)
         # An explicit header outranks an earlier one that only implied this table.
         self.lines[path] = line
         return path
@@ -110,23 +106,20 @@ class _Reader:
         self.value(path)
 
     def value(self, path: KeyPath) -> None:
+        """Read a single value, or an array or inline table up to the mark that closes it."""
         opening, _ = self.tokens.pop()
-        if opening in {"[", "{"}:
-            self.elements(path, is_array=opening == "[")
-        else:
+        if opening not in {"[", "{"}:
             while self.ahead() not in {"\n", ",", "]", "}"}:
                 self.tokens.pop()
-
-    def elements(self, path: KeyPath, *, is_array: bool) -> None:
-        """Read an array or an inline table up to the mark that closes it."""
+            return
         index = 0
         while self.ahead() not in {"]", "}"}:
             if self.ahead() in {"\n", ","}:
                 self.tokens.pop()
-            elif is_array:
+            elif opening == "{":
+                self.assignment(path)
+            else:
                 self.lines[(*path, index)] = self.tokens[-1][1]
                 self.value((*path, index))
                 index += 1
-            else:
-                self.assignment(path)
         self.tokens.pop()

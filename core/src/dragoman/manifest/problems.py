@@ -31,7 +31,7 @@ _TOML_TYPES: Final[Mapping[type, str]] = {
 }
 
 
-class UnusableValueError(Exception):
+class UnusableError(Exception):
     """Raised for one value of a manifest; the texts are ours, and safe to show.
 
     ``problems`` has what is wrong inside the value, each with its path from there.
@@ -59,7 +59,7 @@ class Problems:
     def raise_all(self) -> None:
         """Raise everything that was collected, if anything was."""
         if self.found:
-            raise UnusableValueError("parts of it are not usable", self.found)
+            raise UnusableError("parts of it are not usable", self.found)
 
 
 @attrs.frozen
@@ -71,7 +71,7 @@ class _At:
         pass
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
-        if isinstance(error, UnusableValueError):
+        if isinstance(error, UnusableError):
             for inner, text in error.problems:
                 self.problems.add((*self.path, *inner), text)
         elif isinstance(error, Exception):
@@ -97,7 +97,7 @@ def expect(value: object, cls: type[T], expected: str = "") -> T:
         return value
     # A class of its own stands before its base in the table: a boolean is an int in Python.
     got = next((name for each, name in _TOML_TYPES.items() if isinstance(value, each)), "nothing")
-    raise UnusableValueError(f"expected {expected or _TOML_TYPES[cls]}, got {got}")
+    raise UnusableError(f"expected {expected or _TOML_TYPES[cls]}, got {got}")
 
 
 def suggest(name: str, known: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 from dragoman.manifest.document import Document
 from dragoman.manifest.ids import ACCESS_LISTS, ROUTE_IDS, access_entry, route_id
 from dragoman.manifest.model import Access, Profile, Route
-from dragoman.manifest.problems import UnusableValueError, each, expect, suggest
+from dragoman.manifest.problems import UnusableError, each, expect, suggest
 from dragoman.manifest.structure import ReadField
 from dragoman.manifest.tables import Tables, check_table_id
 
@@ -53,11 +53,11 @@ def _admitters(tables: Tables, value: object) -> tuple[str, ...]:
         name, known = expect(written, str), tables.full_names()
         matching = [full for full in known if name in {full, full.partition(".")[2]}]
         if not matching:
-            raise UnusableValueError(f"names no component of this manifest{suggest(name, known)}")
+            raise UnusableError(f"names no component of this manifest{suggest(name, known)}")
         if len(matching) > 1:
-            raise UnusableValueError(f"say which one: {' or '.join(matching)}")
+            raise UnusableError(f"say which one: {' or '.join(matching)}")
         if matching[0] in tables.left_out:
-            raise UnusableValueError(f"needs {matching[0]}, which is left out")
+            raise UnusableError(f"needs {matching[0]}, which is left out")
         return matching[0]
 
     return tuple(each(enumerate(expect(value, list)), full_name))
@@ -66,50 +66,39 @@ def _admitters(tables: Tables, value: object) -> tuple[str, ...]:
 def check_whole(tables: Tables) -> None:
     """Report what no single table shows: what is missing, doubled or without use."""
     document = tables.document
-    _check_components(document, tables)
-    _check_profiles(document)
-    _check_routes(document)
-    if not any(document.table("access").get(name) for name in (*ACCESS_LISTS, "admit_by")):
-        document.warnings.add(
-            ("access",),
-            "nobody may talk to the agents yet; put your own id into owners, as kind:id",
-        )
-
-
-def _check_components(document: Document, tables: Tables) -> None:
-    platforms, stores = document.table("platforms"), [*document.table("stores")]
-    problem = document.problems.add
-    if not document.raw.get("platforms"):
-        problem(("platforms",), "at least one [platforms.<id>] table is needed")
-    elif platforms and all(f"platforms.{name}" in tables.left_out for name in platforms):
+    problem, warn = document.problems.add, document.warnings.add
+    for key in ("platforms", "profiles"):
+        if not document.raw.get(key):
+            problem((key,), f"at least one [{key}.<id>] table is needed")
+    platforms, profiles = document.table("platforms"), document.table("profiles")
+    if platforms and all(f"platforms.{name}" in tables.left_out for name in platforms):
         problem(("platforms",), "no platform is left: none of their plugins can be used")
-    if len(stores) > 1:
-        problem(("stores", stores[1]), "a deployment has one store; remove the others")
-    elif stores and "store" in document.raw:
-        problem(
-            ("store",),
-            f"[stores.{stores[0]}] says already where things are kept; remove one of both",
-        )
-    profiles = [raw for raw in document.table("profiles").values() if isinstance(raw, dict)]
-    for kind, key in _USERS.items():
-        for name in document.table(kind):
-            is_used = any(raw.get(key) == name for raw in profiles)
-            if not is_used and f"{kind}.{name}" not in tables.left_out:
-                document.warnings.add((kind, name), "no profile uses this table")
-
-
-def _check_profiles(document: Document) -> None:
-    profiles = document.table("profiles")
+    if len(profiles) > 1 and "default" not in profiles:
+        problem(("profiles",), "with several profiles, one of them has to be called 'default'")
     for name in profiles:
         with document.problems.at("profiles", name):
             check_table_id(name)
-    with document.problems.at("profiles"):
-        if not document.raw.get("profiles"):
-            raise UnusableValueError("at least one [profiles.<id>] table is needed")
-        if len(profiles) > 1 and "default" not in profiles:
-            raise UnusableValueError(
-                "with several profiles, one of them has to be called 'default'"
-            )
+    for kind, key in _USERS.items():
+        used = [raw.get(key) for raw in profiles.values() if isinstance(raw, dict)]
+        for name in document.table(kind):
+            if name not in used and f"{kind}.{name}" not in tables.left_out:
+                warn((kind, name), "no profile uses this table")
+    if not any(document.table("access").get(name) for name in (*ACCESS_LISTS, "admit_by")):
+        warn(
+            ("access",),
+            "nobody may talk to the agents yet; put your own id into owners, as kind:id",
+        )
+    _check_store(document)
+    _check_routes(document)
+
+
+def _check_store(document: Document) -> None:
+    stores = list(document.table("stores"))
+    for name in stores[1:2]:
+        document.problems.add(("stores", name), "a deployment has one store; remove the others")
+    if len(stores) == 1 and "store" in document.raw:
+        text = f"[stores.{stores[0]}] says already where things are kept; remove one of both"
+        document.problems.add(("store",), text)
 
 
 def _check_routes(document: Document) -> None:
@@ -120,7 +109,7 @@ def _check_routes(document: Document) -> None:
     same flags and different values never match one event. So a conflict is only possible between
     routes with the same keys and the same values, and that is an error.
     """
-    routes = document.raw.get("routes", [])
+    routes = document.raw.get("routes")
     first: dict[tuple[str | None, ...], int] = {}
     for index, raw in enumerate(routes if isinstance(routes, list) else []):
         if isinstance(raw, dict):

@@ -6,7 +6,7 @@ with an ``if`` for each plugin, not a ``oneOf``: so an editor marks the wrong ke
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -14,11 +14,10 @@ import attrs
 from dragoman.components import Component
 from dragoman.manifest.document import FORMAT, ID
 from dragoman.manifest.ids import ACCESS_LISTS, ROUTE_IDS
-from dragoman.manifest.kinds import SIMPLE, Kind, fields_of, kind_of
+from dragoman.manifest.kinds import SIMPLE, Kind, fields_of, kind_of, plain_value
 from dragoman.manifest.model import Access, Manifest, Route
 from dragoman.manifest.secrets import SOURCES
-from dragoman.manifest.tables import KINDS
-from dragoman.manifest.values import plain_value
+from dragoman.manifest.tables import KINDS, OWN_KEYS
 from dragoman.secret import Secret
 
 Schema: TypeAlias = dict[str, Any]
@@ -34,22 +33,14 @@ _BOUNDS: Final = {
 _SECRET: Final[Schema] = {
     "type": "object",
     "description": "where a secret is read from; never the secret itself",
-    "properties": {
-        key: {"type": "string", "description": meaning} for key, meaning in SOURCES.items()
-    },
+    "properties": {key: {"type": "string", "description": SOURCES[key]} for key in SOURCES},
     "minProperties": 1,
     "maxProperties": 1,
     "additionalProperties": False,
 }
 _OWN_KEYS: Final[Schema] = {
-    "plugin": {
-        "type": "string",
-        "description": "plugin, or plugin:component; the table's id by default",
-    },
-    "optional": {
-        "type": "boolean",
-        "description": "start without this table when its plugin cannot be used",
-    },
+    key: {"type": SIMPLE[cls][0], "description": meaning}
+    for key, (cls, meaning) in OWN_KEYS.items()
 }
 _ID: Final[Schema] = {"type": ["string", "integer"]}
 _IDS: Final[Mapping[tuple[type, str], Schema]] = {
@@ -70,13 +61,13 @@ def schema(installed: Installed) -> Schema:
     properties["profiles"] |= {"minProperties": 1, **_NAMED}
     definitions: Schema = {"secret": _SECRET}
     for kind in KINDS:
-        components = installed.get(kind, {})
-        for reference, component in components.items():
+        references = installed.get(kind, {})
+        for reference, component in references.items():
             table = of_class(component.config)
             table["properties"] = {**_OWN_KEYS, **table["properties"]}
             definitions[f"{kind}.{reference}"] = table
-        definitions[kind] = _any_table(kind, components)
-        properties[kind] = _tables(kind, components)
+        definitions[kind] = _any_table(kind, references)
+        properties[kind] = _tables(kind, references)
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "dragoman manifest",
@@ -131,10 +122,8 @@ def _described(made: Schema, field: attrs.Attribute[Any]) -> Schema:
     default = plain_value(field.default)
     if default is not None:
         extra["default"] = default
-    if "$ref" in made and extra:
-        # Beside a $ref everything is ignored in draft 07.
-        return {"allOf": [made], **extra}
-    return {**made, **extra}
+    # Beside a $ref everything is ignored in draft 07.
+    return {"allOf": [made], **extra} if "$ref" in made else {**made, **extra}
 
 
 def _bounds(validator: Any) -> Iterator[tuple[str, Any]]:
@@ -145,34 +134,32 @@ def _bounds(validator: Any) -> Iterator[tuple[str, Any]]:
             yield keyword, each.bound
 
 
-def _any_table(kind: str, components: Mapping[str, object]) -> Schema:
+def _any_table(kind: str, references: Iterable[str]) -> Schema:
     """Return the schema of a table whose ``plugin`` key says what it is."""
-    own: Schema = {"type": "object", "properties": _OWN_KEYS}
-    named = (
-        _when({"properties": {"plugin": {"const": each}}, "required": ["plugin"]}, kind, each)
-        for each in components
-    )
-    return {"allOf": [own, *named]}
+    conditions = [
+        {
+            "if": {"properties": {"plugin": {"const": each}}, "required": ["plugin"]},
+            "then": {"$ref": f"#/definitions/{kind}.{each}"},
+        }
+        for each in references
+    ]
+    return {"allOf": [{"type": "object", "properties": _OWN_KEYS}, *conditions]}
 
 
-def _tables(kind: str, components: Mapping[str, object]) -> Schema:
+def _tables(kind: str, references: Iterable[str]) -> Schema:
     """Return the schema of all tables of a kind.
 
     A table that is called like a plugin may leave ``plugin`` out; any other has to have it.
     """
-    table = {"$ref": f"#/definitions/{kind}"}
+    named, table = {"required": ["plugin"]}, {"$ref": f"#/definitions/{kind}"}
     return {
         "type": "object",
         "properties": {
-            each: {"allOf": [table, _when({"not": {"required": ["plugin"]}}, kind, each)]}
-            for each in components
+            each: {"if": named, "then": table, "else": {"$ref": f"#/definitions/{kind}.{each}"}}
+            for each in references
             if ID.fullmatch(each)
         },
-        "additionalProperties": {"allOf": [table], "required": ["plugin"]},
+        "additionalProperties": {"allOf": [table], **named},
         "minProperties": 1 if kind == "platforms" else 0,
         **_NAMED,
     }
-
-
-def _when(condition: Schema, kind: str, reference: str) -> Schema:
-    return {"if": condition, "then": {"$ref": f"#/definitions/{kind}.{reference}"}}

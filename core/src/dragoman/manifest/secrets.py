@@ -14,7 +14,7 @@ from typing import Final
 
 import attrs
 
-from dragoman.manifest.problems import UnusableValueError
+from dragoman.manifest.problems import UnusableError
 from dragoman.secret import Secret
 
 LITERAL: Final = (
@@ -49,9 +49,9 @@ class SecretReader:
     """Those whose file other users of the machine can read."""
 
     def read(self, source: object) -> Secret:
-        """Return the secret that ``source`` names, or raise `UnusableValueError`."""
+        """Return the secret that ``source`` names, or raise `UnusableError`."""
         if not isinstance(source, dict):
-            raise UnusableValueError(LITERAL)
+            raise UnusableError(LITERAL)
         kind, name = _only_source(source)
         read = {"env": self._environment, "file": self._file, "credential": self._credential}
         secret = read[kind](name)
@@ -60,10 +60,10 @@ class SecretReader:
 
     def _environment(self, name: str) -> Secret:
         if not _ENV_NAME.fullmatch(name):
-            raise UnusableValueError("env takes the name of an environment variable")
+            raise UnusableError("env takes the name of an environment variable")
         what = f"environment variable {name if _SHOWN_ENV_NAME.fullmatch(name) else '(named here)'}"
         if name not in self.environ:
-            raise UnusableValueError(f"{what} is not set")
+            raise UnusableError(f"{what} is not set")
         return Secret(f"env:{name}", _cleaned(self.environ[name], what))
 
     def _file(self, name: str) -> Secret:
@@ -76,12 +76,10 @@ class SecretReader:
 
     def _credential(self, name: str) -> Secret:
         if not _CREDENTIAL_NAME.fullmatch(name):
-            raise UnusableValueError(
-                "credential takes the name of a systemd credential, not a path"
-            )
+            raise UnusableError("credential takes the name of a systemd credential, not a path")
         directory = self.environ.get("CREDENTIALS_DIRECTORY")
         if not directory:
-            raise UnusableValueError(
+            raise UnusableError(
                 "no credentials were passed to this process ($CREDENTIALS_DIRECTORY is not set); "
                 "add LoadCredential= to the unit, or read the secret from env or file"
             )
@@ -91,14 +89,12 @@ class SecretReader:
 
 def _only_source(source: dict[str, object]) -> tuple[str, str]:
     if not source.keys() <= SOURCES.keys():
-        raise UnusableValueError(
-            "a secret has exactly one of env, file, credential and nothing else"
-        )
+        raise UnusableError("a secret has exactly one of env, file, credential and nothing else")
     if len(source) != 1:
-        raise UnusableValueError("name exactly one source: env, file or credential")
+        raise UnusableError("name exactly one source: env, file or credential")
     ((kind, name),) = source.items()
     if not isinstance(name, str) or not name.strip():
-        raise UnusableValueError(f"{kind} takes a name, as a string that is not empty")
+        raise UnusableError(f"{kind} takes a name, as a string that is not empty")
     return kind, name.strip()
 
 
@@ -107,22 +103,22 @@ def _contents(path: Path, what: str) -> tuple[str, int]:
     try:
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
-            raise UnusableValueError(f"{what} is not a regular file")
+            raise UnusableError(f"{what} is not a regular file")
         with path.open("rb") as file:
             data = file.read(_LARGEST + 1)
     except FileNotFoundError:
-        raise UnusableValueError(
+        raise UnusableError(
             f"{what} does not exist (relative paths start at the manifest's directory)"
         ) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a path"
-        raise UnusableValueError(f"{what} cannot be read: {reason}") from None
+        raise UnusableError(f"{what} cannot be read: {reason}") from None
     if len(data) > _LARGEST:
-        raise UnusableValueError(f"{what} is larger than 64 KiB: that is no secret")
+        raise UnusableError(f"{what} is larger than 64 KiB: that is no secret")
     try:
         return data.decode(), mode
     except UnicodeDecodeError:
-        raise UnusableValueError(f"{what} is not UTF-8 text") from None
+        raise UnusableError(f"{what} is not UTF-8 text") from None
 
 
 def _cleaned(value: str, what: str) -> str:
@@ -138,5 +134,5 @@ def _cleaned(value: str, what: str) -> str:
     )
     for is_so, reason in wrong:
         if is_so:
-            raise UnusableValueError(f"{what} {reason}")
+            raise UnusableError(f"{what} {reason}")
     return text

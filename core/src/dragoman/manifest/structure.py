@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, TypeAlias
 import attrs
 
 from dragoman.manifest.kinds import Kind, fields_of, kind_of
-from dragoman.manifest.problems import Problems, UnusableValueError, each, expect, suggest
+from dragoman.manifest.problems import Problems, UnusableError, each, expect, suggest
 from dragoman.manifest.secrets import SecretReader
 from dragoman.manifest.validate import readable, validate
 from dragoman.secret import Secret
@@ -27,7 +27,7 @@ _LONGEST_NAME: Final = 32
 
 @attrs.frozen
 class Structurer:
-    """Reads the values of one manifest; each method raises `UnusableValueError`.
+    """Reads the values of one manifest; each method raises `UnusableError`.
 
     Secrets come from ``secrets``, and relative paths start at its base. ``own`` reads fields
     whose meaning is more than their type, by class and name.
@@ -56,7 +56,7 @@ class Structurer:
                 return self.record(value, made)
         if cls in {Any, object}:
             return value
-        raise UnusableValueError(
+        raise UnusableError(
             "the plugin's configuration class uses a type that a manifest cannot hold"
         )
 
@@ -75,10 +75,10 @@ class Structurer:
                     own = self.own.get((cls, field.name))
                     made[key] = own(table[key]) if own else self.read(table[key], hint)
                 elif field.default is attrs.NOTHING:
-                    raise UnusableValueError("this key is required")
+                    raise UnusableError("this key is required")
                 elif isinstance(field.default, Path):
                     made[key] = self.secrets.base / field.default
-        validate(cls, made, problems)
+        validate(cls, fields, made, problems)
         problems.raise_all()
         with readable(made):
             return cls(**made)
@@ -92,28 +92,28 @@ class Structurer:
 
     def _path(self, text: str) -> Path:
         if not text.strip() or "\0" in text:
-            raise UnusableValueError("expected a path, got an empty or unusable string")
+            raise UnusableError("expected a path, got an empty or unusable string")
         if text.startswith("~"):
-            raise UnusableValueError('"~" is not expanded: write the whole path')
+            raise UnusableError('"~" is not expanded: write the whole path')
         return self.secrets.base / text
 
     def _first(self, value: Any, members: Sequence[Any]) -> Any:
         """Return what the first member makes of ``value`` that takes it."""
-        errors: list[UnusableValueError] = []
+        errors: list[UnusableError] = []
         for member in members:
             try:
                 return self.read(value, member)
-            except UnusableValueError as error:
+            except UnusableError as error:
                 errors.append(error)
         for each_error in errors:
             if each_error.problems[0][0]:
                 raise each_error  # this member took the type, and says what is wrong inside
-        raise UnusableValueError(", or ".join(dict.fromkeys(map(str, errors))))
+        raise UnusableError(", or ".join(dict.fromkeys(map(str, errors))))
 
     def _elements(self, value: object, parts: Sequence[Any], *, is_fixed: bool) -> list[Any]:
         elements = expect(value, list, "an array of tables" if attrs.has(parts[0]) else "")
         if is_fixed and len(elements) != len(parts):
-            raise UnusableValueError(f"expected {len(parts)} elements, got {len(elements)}")
+            raise UnusableError(f"expected {len(parts)} elements, got {len(elements)}")
         return each(
             enumerate(elements),
             lambda index, element: self.read(element, parts[index if is_fixed else 0]),
@@ -125,9 +125,9 @@ def _number(value: object) -> float:
     try:
         result = value if isinstance(value, float) else float(expect(value, int, "a number"))
     except OverflowError:
-        raise UnusableValueError("this number is too large") from None
+        raise UnusableError("this number is too large") from None
     if math.isnan(result):
-        raise UnusableValueError("nan is no usable number")
+        raise UnusableError("nan is no usable number")
     return result
 
 
@@ -140,4 +140,4 @@ def _choice(options: Sequence[object], value: object) -> Any:
     if isinstance(value, str) and len(value) <= _LONGEST_NAME:
         hint = suggest(value, [option for option in options if isinstance(option, str)])
     listed = ", ".join(map(repr, options))
-    raise UnusableValueError(f"expected {'one of ' * (len(options) > 1)}{listed}{hint}")
+    raise UnusableError(f"expected {'one of ' * (len(options) > 1)}{listed}{hint}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final, Literal, Protocol, TypeAlias, get_args
 
 import attrs
@@ -11,14 +12,17 @@ from dragoman.errors import PluginError
 from dragoman.manifest.document import ID, Document
 from dragoman.manifest.ids import CheckId
 from dragoman.manifest.model import ComponentTable
-from dragoman.manifest.problems import UnusableValueError, expect, suggest
+from dragoman.manifest.problems import UnusableError, expect, suggest
 from dragoman.manifest.structure import Structurer
 
 Kind: TypeAlias = Literal["platforms", "runtimes", "memories", "sinks", "stores", "extensions"]
 
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
-OWN_KEYS: Final = ("plugin", "optional")
-"""The keys that core reads itself in every component's table."""
+OWN_KEYS: Final[Mapping[str, tuple[type, str]]] = {
+    "plugin": (str, "plugin, or plugin:component; the table's id by default"),
+    "optional": (bool, "start without this table when its plugin cannot be used"),
+}
+"""The keys that core reads itself in every component's table: their types and meanings."""
 
 
 class Resolver(Protocol):
@@ -63,12 +67,12 @@ class Tables:
         """Return ``value`` when it is the id of a table of ``kind`` that is not left out."""
         name = expect(value, str)
         if f"{kind}.{name}" in self.left_out:
-            raise UnusableValueError(
+            raise UnusableError(
                 f"needs {kind}.{name}, which is left out because its plugin cannot be used"
             )
         known = self.document.table(kind)
         if name not in known:
-            raise UnusableValueError(f"names no [{kind}.<id>] table{suggest(name, known)}")
+            raise UnusableError(f"names no [{kind}.<id>] table{suggest(name, known)}")
         return name
 
     def _read_table(self, kind: Kind, name: str, raw: dict[str, Any]) -> None:
@@ -81,33 +85,27 @@ class Tables:
             plugin = expect(raw.get("plugin", name), str)
         if plugin is None:
             return
-        component = self._resolve(kind, name, plugin, optional=optional)
+        family = plugin.partition(":")[0]
         if kind == "platforms":
-            check = getattr(component.config, "check_id", None) if component else None
-            self.checks.setdefault(plugin.partition(":")[0], check)
-        if component is None:
+            self.checks.setdefault(family, None)
+        try:
+            cls = self.catalogue.resolve(kind, plugin).config
+        except PluginError as error:
+            if not optional:
+                raise UnusableError(str(error)) from None
+            self.left_out.add(f"{kind}.{name}")
+            self.document.warnings.add((kind, name), f"left out: {error}")
             return
+        if kind == "platforms":
+            self.checks[family] = getattr(cls, "check_id", None)
         own = {key: value for key, value in raw.items() if key not in OWN_KEYS}
-        config = self.structurer.record(own, component.config)
+        config = self.structurer.record(own, cls)
         self.usable.append(
             ComponentTable(kind=kind, id=name, plugin=plugin, config=config, optional=optional)
         )
 
-    def _resolve(
-        self, kind: Kind, name: str, plugin: str, *, optional: bool
-    ) -> Component[Any, Any] | None:
-        try:
-            return self.catalogue.resolve(kind, plugin)
-        except PluginError as error:
-            if optional:
-                self.left_out.add(f"{kind}.{name}")
-                self.document.warnings.add((kind, name), f"left out: {error}")
-            else:
-                self.document.problems.add((kind, name), str(error))
-            return None
-
 
 def check_table_id(name: str) -> None:
-    """Raise `UnusableValueError` for an id that a table cannot have."""
+    """Raise `UnusableError` for an id that a table cannot have."""
     if not ID.fullmatch(name):
-        raise UnusableValueError("an id is 1 to 32 of a-z, 0-9, _ and -, and begins with a letter")
+        raise UnusableError("an id is 1 to 32 of a-z, 0-9, _ and -, and begins with a letter")

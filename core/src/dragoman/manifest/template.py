@@ -7,6 +7,7 @@ with a default to be written out as well, because the table is of no use without
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,9 +18,8 @@ import attrs
 
 from dragoman.components import Component
 from dragoman.manifest.document import FORMAT
-from dragoman.manifest.kinds import SIMPLE, Kind, fields_of, kind_of
+from dragoman.manifest.kinds import SIMPLE, Kind, fields_of, kind_of, plain_value
 from dragoman.manifest.model import Profile
-from dragoman.manifest.values import plain_value, toml_text
 from dragoman.secret import Secret
 
 
@@ -124,3 +124,22 @@ def _value_of(cls: Any, name: str) -> Any:
                 if _is_written(field)
             }
     return {}
+
+
+def toml_text(value: Any) -> str:
+    """Return a plain value as TOML writes it, in one line."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        # TOML's basic strings have JSON's escapes, and want one more character escaped.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, Mapping):
+        inner = ", ".join(f"{_key(key)} = {toml_text(each)}" for key, each in value.items())
+        return f"{{ {inner} }}" if inner else "{}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(toml_text, value))}]"
+    return repr(value)
+
+
+def _key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else toml_text(key)

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import attrs
 
-from dragoman.manifest.kinds import FACTORY, fields_of
-from dragoman.manifest.problems import Problems, UnusableValueError, leaves
+from dragoman.manifest.kinds import FACTORY, Fields
+from dragoman.manifest.problems import Problems, UnusableError, leaves
 from dragoman.secret import Secret
 
 _ATTRS_NAME: Final = re.compile(r"'\w+' (?=must )")
@@ -19,41 +19,33 @@ _SHORTEST: Final = 6
 """Shorter values are left in a message unless they are quoted: they would tear up words."""
 
 
-def validate(cls: type[Any], made: Mapping[str, Any], problems: Problems) -> None:
+def validate(cls: type[Any], fields: Fields, made: Mapping[str, Any], problems: Problems) -> None:
     """Run the converter and the validator of each field in ``made``; collect what they raise.
 
     A validator may look at the other fields, so it gets an instance that holds all that are
     known; one that misses a field, because that field has a problem of its own, is left out.
     """
     partial: Any = object.__new__(cls)
-    fields = fields_of(cls)
     for key, (field, _) in fields.items():
-        if key in made or field.default is not attrs.NOTHING:
-            with problems.at(key), readable(made.get(key)), suppress(AttributeError):
-                object.__setattr__(partial, field.name, _initial(field, key, made, partial))
+        with problems.at(key), readable(made.get(key)), suppress(AttributeError):
+            value = made.get(key, field.default)
+            converter: Any = field.converter
+            if isinstance(value, FACTORY):
+                value = value.factory(partial) if value.takes_self else value.factory()
+            # A converter that wants the instance is left to the class itself.
+            if key in made and converter and not isinstance(converter, attrs.Converter):
+                value = converter(value)
+            if value is not attrs.NOTHING:
+                object.__setattr__(partial, field.name, value)
     for key, given in made.items():
         field, _ = fields[key]
-        value = getattr(partial, field.name, None)
-        with problems.at(key), readable([given, value]), suppress(AttributeError):
+        shown = getattr(partial, field.name, None)
+        with problems.at(key), readable([given, shown]), suppress(AttributeError):
             # Raises where the converter had a problem: there is nothing to validate then.
             value = getattr(partial, field.name)
             _check_pattern(value, field.metadata)
             if field.validator is not None:
                 field.validator(partial, field, value)
-
-
-def _initial(
-    field: attrs.Attribute[Any], key: str, made: Mapping[str, Any], partial: object
-) -> Any:
-    """Return what a field begins with: converted, unless the converter wants the instance."""
-    default: Any = field.default
-    if key in made:
-        converter: Any = field.converter
-        is_plain = converter is not None and not isinstance(converter, attrs.Converter)
-        return converter(made[key]) if is_plain else made[key]
-    if not isinstance(default, FACTORY):
-        return default
-    return default.factory(partial) if default.takes_self else default.factory()
 
 
 def _check_pattern(value: object, metadata: Mapping[Any, Any]) -> None:
@@ -62,7 +54,7 @@ def _check_pattern(value: object, metadata: Mapping[Any, Any]) -> None:
     for _, secret in leaves(value):
         if pattern and isinstance(secret, Secret) and not re.fullmatch(pattern, secret.reveal()):
             looks = metadata.get("pattern_help", "it has not the form of what belongs here")
-            raise UnusableValueError(f"the value of {secret.origin} does not fit: {looks}")
+            raise UnusableError(f"the value of {secret.origin} does not fit: {looks}")
 
 
 @contextmanager
@@ -73,7 +65,7 @@ def readable(value: object) -> Iterator[None]:
     """
     try:
         yield
-    except UnusableValueError:
+    except UnusableError:
         raise
     except Exception as error:  # noqa: BLE001 - a plugin's own code may raise anything
         text = error.args[0] if error.args and isinstance(error.args[0], str) else ""
@@ -84,7 +76,7 @@ def readable(value: object) -> Iterator[None]:
             if len(shown) >= _SHORTEST:
                 text = text.replace(shown, "the value")
         text = text or f"the value is not usable ({type(error).__name__})"
-        raise UnusableValueError(text) from None
+        raise UnusableError(text) from None
 
 
 def _strings(value: object) -> set[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal, cast
 
 import attrs
 
@@ -11,7 +11,7 @@ from dragoman.causes import describe
 from dragoman.clock import Clock
 from dragoman.messages import Address, Outbound, Receipt
 from dragoman.outbox.limits import Limits
-from dragoman.protocols import Platform
+from dragoman.protocols import LookUp, Platform
 from dragoman.states import DeliveryState
 from dragoman.store.operations import Delivery
 
@@ -21,13 +21,23 @@ CALL_SECONDS: Final = 60.0
 
 @attrs.define(eq=False)
 class Exit:
-    """One platform instance as the outbox sees it."""
+    """One platform instance as the outbox sees it.
+
+    ``uncertain`` says what becomes of a message that may be shown, where the platform cannot tell.
+    """
 
     platform: Platform
     limits: Limits
     clock: Clock
+    uncertain: Literal["resend_marked", "skip", "ask"] = "resend_marked"
     stopped: bool = False
     """Whether its credentials were refused: what it owes waits in the store for a restart."""
+
+    @property
+    def settles_doubt(self) -> bool:
+        """Whether a part that may be shown is dealt with here, and not by the operator."""
+        can = self.platform.capabilities
+        return can.idempotent_send or can.look_up or self.uncertain != "ask"
 
 
 @attrs.frozen
@@ -40,6 +50,10 @@ class Attempt:
     moved_to: Address | None = None
     expired: bool = False
     """Whether a short-lived handle of the platform ran out in an earlier attempt."""
+    doubtful: bool = False
+    """Whether an earlier attempt may be shown, so that the platform is asked before anything else."""
+    repaired: bool = False
+    """Whether it was edited already because the platform showed another text."""
 
     @property
     def method(self) -> str:
@@ -61,11 +75,13 @@ class Outcome:
     error: str = ""
     back_off: bool = False
     stop: bool = False
+    left: bool = False
+    """Whether it is left to the operator as it is."""
 
     @property
     def ended(self) -> bool:
         """Whether nothing more is to be done for the part."""
-        return self.state.final
+        return self.state.final or self.left
 
 
 _REPEAT: Final = "*(this may be a repeat)*"
@@ -76,24 +92,63 @@ def marked_as_repeat(text: str) -> str:
     return text if text.startswith(_REPEAT) else f"{_REPEAT}\n\n{text}"
 
 
+def in_doubt(exit_: Exit, trial: Attempt) -> Attempt | None:
+    """Return the attempt that settles a part that may be shown; ``None`` where there is none.
+
+    An idempotent send is repeated as it is, a platform that can look is asked. Otherwise the
+    operator's policy decides.
+    """
+    if exit_.platform.capabilities.idempotent_send:
+        return trial
+    if exit_.platform.capabilities.look_up:
+        return attrs.evolve(trial, doubtful=True)
+    if exit_.uncertain == "resend_marked":
+        return attrs.evolve(trial, text=marked_as_repeat(trial.text))
+    return None
+
+
 async def attempt(exit_: Exit, delivery: Delivery, trial: Attempt) -> tuple[Outcome, Attempt]:
     """Make one call; return what it came to and the attempt that would follow it."""
     platform = exit_.platform
     address = trial.moved_to or delivery.address
     try:
         receipt = await _call(exit_, address, delivery, trial)
+        if receipt is None:
+            missing = Outcome(state=DeliveryState.SENDING, error="looked up: it is not shown")
+            return missing, attrs.evolve(trial, doubtful=False)
     except errors.RateLimited as error:
         exit_.limits.close(address, trial.method, error.scope, error.retry_after)
         return Outcome(state=DeliveryState.PENDING, error=str(error)), trial
     except errors.PlatformError as error:
-        return _after(error, platform, trial)
+        return _after(error, exit_, trial)
     except Exception as error:  # noqa: BLE001 - an adapter's bug: the call may have been applied
-        return _after(errors.Unknown(describe(error)), platform, trial)
+        return _after(errors.Unknown(describe(error)), exit_, trial)
+    return _shown(platform, trial, receipt)
+
+
+def _shown(platform: Platform, trial: Attempt, receipt: Receipt) -> tuple[Outcome, Attempt]:
+    """Return what a receipt means: delivered is what shows the whole text, after all."""
+    can = platform.capabilities
     done = Outcome(state=DeliveryState.DELIVERED, native_id=receipt.native_id, shown=receipt.shown)
-    return done, trial
+    if receipt.shown is None:
+        return done, trial
+    wanted = can.dialect.plain(trial.text) if trial.plain else trial.text
+    if can.dialect.normal(wanted) == can.dialect.normal(receipt.shown):
+        return done, trial
+    differs = "the platform shows another text"
+    if can.edit and not trial.repaired:
+        again = Outcome(
+            state=DeliveryState.SENDING, native_id=receipt.native_id, error=f"{differs}; edited"
+        )
+        return again, attrs.evolve(
+            trial, native_id=receipt.native_id, repaired=True, plain=True, doubtful=False
+        )
+    return attrs.evolve(done, state=DeliveryState.FAILED, error=differs), trial
 
 
-async def _call(exit_: Exit, address: Address, delivery: Delivery, trial: Attempt) -> Receipt:
+async def _call(
+    exit_: Exit, address: Address, delivery: Delivery, trial: Attempt
+) -> Receipt | None:
     platform = exit_.platform
     message = Outbound(
         delivery.id,
@@ -102,19 +157,20 @@ async def _call(exit_: Exit, address: Address, delivery: Delivery, trial: Attemp
         plain=trial.plain,
     )
     with exit_.clock.move_on_after(CALL_SECONDS):
+        if trial.doubtful and not trial.native_id:
+            return await cast("LookUp", platform).look_up(address, message)
         if trial.native_id:
             return await platform.edit(address, trial.native_id, message)
         return await platform.send(address, message)
     raise errors.Unknown(f"no answer in {CALL_SECONDS:g} s")
 
 
-def _after(
-    error: errors.PlatformError, platform: Platform, trial: Attempt
-) -> tuple[Outcome, Attempt]:
+def _after(error: errors.PlatformError, exit_: Exit, trial: Attempt) -> tuple[Outcome, Attempt]:
     """Return what a typed error asks for."""
     text = f"{type(error).__name__}: {error}"
     again = Outcome(state=DeliveryState.SENDING, error=text)
     later = Outcome(state=DeliveryState.PENDING, error=text, back_off=True)
+    idempotent = exit_.platform.capabilities.idempotent_send
     match error:
         case errors.NotSent() | errors.Conflict():
             return later, trial
@@ -128,11 +184,20 @@ def _after(
             return again, attrs.evolve(trial, moved_to=error.address, native_id="")
         case errors.Expired() if not trial.expired:
             return again, attrs.evolve(trial, expired=True, native_id="")
-        case errors.Unknown() if trial.native_id or platform.capabilities.idempotent_send:
-            return later, trial
+        case errors.Unknown() if trial.native_id or trial.doubtful or idempotent:
+            return later, trial  # what can be repeated at will
         case errors.Unknown():
-            # Shown or not, nobody can say: it is sent again, and says that it may be a repeat.
+            following = in_doubt(exit_, trial)
             uncertain = Outcome(state=DeliveryState.UNCERTAIN, error=text, back_off=True)
-            return uncertain, attrs.evolve(trial, text=marked_as_repeat(trial.text))
+            if following is None:
+                return _left(exit_, uncertain), trial
+            return uncertain, following
         case _:
             return Outcome(state=DeliveryState.FAILED, error=text), trial
+
+
+def _left(exit_: Exit, doubt: Outcome) -> Outcome:
+    """Return how a part in doubt ends that is not to be sent again."""
+    if exit_.uncertain == "skip":
+        return attrs.evolve(doubt, state=DeliveryState.ABANDONED, back_off=False)
+    return attrs.evolve(doubt, back_off=False, left=True)

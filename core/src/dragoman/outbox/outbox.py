@@ -14,7 +14,7 @@ from dragoman.clock import Clock
 from dragoman.errors import StoreUnavailable
 from dragoman.messages import Address
 from dragoman.messages import Lane as LaneKey
-from dragoman.outbox.attempt import Attempt, Exit, Outcome, attempt, marked_as_repeat
+from dragoman.outbox.attempt import Attempt, Exit, Outcome, attempt, in_doubt
 from dragoman.outbox.lane import HELD, Lane
 from dragoman.states import DeliveryState
 from dragoman.store.codec import lane_column
@@ -106,7 +106,9 @@ class Outbox:
     async def _refill(self, address: Address, lane: Lane) -> None:
         lane.missed = False
         try:
-            owed = await self._store.read.owed(lane_column(address.lane), HELD)
+            owed = await self._store.read.owed(
+                lane_column(address.lane), HELD, uncertain=self.exit(address).settles_doubt
+            )
         except StoreUnavailable as error:
             lane.missed = True
             self._log.error("what is owed is not read: %s", error)
@@ -118,7 +120,12 @@ class Outbox:
         """Send one part until it has ended; return False where its platform has stopped."""
         exit_ = self.exit(delivery.address)
         retry = FIRST_RETRY
-        trial = self._first(exit_, delivery)
+        trial: Attempt | None = Attempt(text=delivery.text, native_id=delivery.native_id)
+        assert trial
+        if delivery.state is DeliveryState.UNCERTAIN:
+            trial = in_doubt(exit_, trial)
+            if trial is None:
+                return await self._leave(exit_, delivery)
         begun = delivery.state is DeliveryState.SENDING
         number = delivery.attempts
         while not exit_.stopped:
@@ -153,12 +160,16 @@ class Outbox:
                 self._log.error("the ledger is not written: %s", error)
                 await self._clock.sleep(FIRST_RETRY)
 
-    def _first(self, exit_: Exit, delivery: Delivery) -> Attempt:
-        """Return the first attempt; a part that may have been shown says so when sent again."""
-        repeat = delivery.state is DeliveryState.UNCERTAIN
-        certain = exit_.platform.capabilities.idempotent_send
-        text = marked_as_repeat(delivery.text) if repeat and not certain else delivery.text
-        return Attempt(text=text, native_id=delivery.native_id)
+    async def _leave(self, exit_: Exit, delivery: Delivery) -> bool:
+        """Do with a part that may be shown what the operator wants: leave it out, or leave it be."""
+        if exit_.uncertain == "skip":
+            skipped = "may be shown; skipped"
+            await self._record(delivery, Outcome(state=DeliveryState.ABANDONED, error=skipped))
+        else:
+            self._log.warning(
+                "delivery %s may be shown; `dragoman deliveries` decides", delivery.id
+            )
+        return True
 
     async def _wait(self, exit_: Exit, delivery: Delivery, trial: Attempt) -> None:
         while (seconds := exit_.limits.wait(delivery.address, trial.method)) > 0:

@@ -16,8 +16,8 @@ import pluggy
 from dragoman.components import ChatCommand, CliCommand, Component
 from dragoman.errors import PluginError
 from dragoman.hookspecs import Registration
-from dragoman.plugins.discover import Installed, discover
-from dragoman.plugins.loading import KINDS, Loaded, Origin, load
+from dragoman.plugins.discover import Installed, InstalledPlugin, discover
+from dragoman.plugins.loading import KINDS, Loaded, load
 
 _log = logging.getLogger(__name__)
 
@@ -135,11 +135,9 @@ class Catalogue:
             raise result.with_traceback(None)
         return result
 
-    def _origin(self, name: str) -> Origin:
+    def _origin(self, name: str) -> InstalledPlugin:
         plugin = None if name in self._objects else self.found.get(name)
-        if plugin is None:
-            return Origin(name)
-        return Origin(name, plugin.distribution, plugin.version)
+        return plugin or InstalledPlugin(name)
 
     def _source(self, name: str) -> Callable[[], object]:
         """Return what obtains the plugin's object; raise where metadata already says no."""
@@ -149,7 +147,7 @@ class Catalogue:
         if plugin is None:
             raise self._not_installed(name)
         if plugin.problem is not None:
-            raise PluginError(name, plugin.label, plugin.problem, plugin.remedy)
+            raise plugin.error(plugin.problem, plugin.remedy)
         return partial(importlib.import_module, plugin.module)
 
     def _not_installed(self, name: str) -> PluginError:

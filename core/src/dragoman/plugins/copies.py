@@ -40,6 +40,11 @@ class Copy:
         """The distribution and its version, as errors name it."""
         return f"{self.distribution} {self.version}"
 
+    @property
+    def is_core(self) -> bool:
+        """Whether this is dragoman itself."""
+        return normalised(self.distribution) == CORE
+
 
 @attrs.frozen
 class Copies:

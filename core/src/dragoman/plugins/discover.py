@@ -6,25 +6,35 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 
+from dragoman.errors import PluginError
 from dragoman.plugins.copies import CORE, Copy, find_copies
 from dragoman.plugins.versions import admits, normalised, required_range
 
 
 @attrs.frozen
 class InstalledPlugin:
-    """A plugin as metadata describes it; with a ``problem`` it must not be imported."""
+    """A plugin as metadata describes it; with a ``problem`` it must not be imported.
+
+    Of an object that the embedding program gave only the ``name`` is known.
+    """
 
     name: str
-    distribution: str
-    version: str
-    module: str
+    distribution: str = ""
+    version: str = ""
+    module: str = ""
     problem: str | None = None
     remedy: str = ""
 
     @property
     def label(self) -> str:
         """The distribution and its version, as errors name it."""
-        return f"{self.distribution} {self.version}"
+        return f"{self.distribution} {self.version}".strip()
+
+    def error(self, reason: str, remedy: str = "") -> PluginError:
+        """Return the error that this plugin cannot be used."""
+        if self.distribution and not remedy:
+            remedy = f"try: pip install --upgrade {self.distribution}, or report it to its authors"
+        return PluginError(self.name, self.label, reason, remedy)
 
 
 @attrs.frozen
@@ -66,53 +76,32 @@ def _by_name(plugin: InstalledPlugin) -> tuple[str, bool, str, str]:
     return plugin.name, distribution != CORE, distribution, plugin.module
 
 
-@attrs.frozen
-class _Claim:
-    """A distribution says that a name stands for a module of its own."""
-
-    name: str
-    module: str
-    by: Copy
-
-    @property
-    def core(self) -> bool:
-        return normalised(self.by.distribution) == CORE
-
-
 def _judge_all(copies: Iterable[Copy], running: str) -> Iterator[InstalledPlugin]:
-    claims: dict[str, list[_Claim]] = {}
+    claims: dict[str, list[tuple[str, Copy]]] = {}
     for copy in copies:
         for name, module in copy.entries:
-            claims.setdefault(name, []).append(_Claim(name, module, copy))
-    for rivals in claims.values():
-        for claim in rivals:
-            problem, remedy = _judge(claim, rivals, running)
-            yield InstalledPlugin(
-                name=claim.name,
-                distribution=claim.by.distribution,
-                version=claim.by.version,
-                module=claim.module,
-                problem=problem,
-                remedy=remedy,
-            )
+            claims.setdefault(name, []).append((module, copy))
+    for name, rivals in claims.items():
+        for module, copy in rivals:
+            problem, remedy = _judge(name, module, copy, rivals, running)
+            yield InstalledPlugin(name, copy.distribution, copy.version, module, problem, remedy)
 
 
-def _judge(claim: _Claim, rivals: Sequence[_Claim], running: str) -> tuple[str | None, str]:
-    """Return what is wrong with a claim, and what to do about it."""
-    if claim.core:
+def _judge(
+    name: str, module: str, copy: Copy, rivals: Sequence[tuple[str, Copy]], running: str
+) -> tuple[str | None, str]:
+    """Return what is wrong with a distribution's claim to a name, and what to do about it."""
+    if copy.is_core:
         return None, ""
-    if any(rival.core for rival in rivals):
-        return f"the name {claim.name!r} is dragoman's own", (
-            f"pip uninstall {claim.by.distribution}"
-        )
+    if any(rival.is_core for _, rival in rivals):
+        return f"the name {name!r} is dragoman's own", f"pip uninstall {copy.distribution}"
     if len(rivals) > 1:
-        names = " and ".join(sorted(f"{rival.by.label} ({rival.module})" for rival in rivals))
-        return f"the name {claim.name!r} is claimed by {names}", "uninstall all but one of them"
-    if not all(part.isidentifier() for part in claim.module.split(".")):
-        reason = f"its entry point must name a module, not {claim.module!r}"
-        return reason, "report it to its authors"
-    wanted = required_range(claim.by.requires, CORE)
+        names = " and ".join(sorted(f"{rival.label} ({other})" for other, rival in rivals))
+        return f"the name {name!r} is claimed by {names}", "uninstall all but one of them"
+    if not all(part.isidentifier() for part in module.split(".")):
+        return f"its entry point must name a module, not {module!r}", "report it to its authors"
+    wanted = required_range(copy.requires, CORE)
     if running and not admits(wanted, running):
-        remedy = f"pip install --upgrade {claim.by.distribution} 'dragoman{wanted}'"
+        remedy = f"pip install --upgrade {copy.distribution} 'dragoman{wanted}'"
         return f"needs dragoman {wanted}, running {running}", remedy
     return None, ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import attrs
 import pluggy
@@ -13,35 +13,14 @@ import pluggy
 from dragoman.components import ChatCommand, CliCommand, Component
 from dragoman.errors import PluginError
 from dragoman.hookspecs import Behaviour
+from dragoman.plugins.discover import InstalledPlugin
 from dragoman.plugins.scan import unmarked_hooks
 
-CommandT = TypeVar("CommandT", CliCommand, ChatCommand)
+T = TypeVar("T")
+Hooks: TypeAlias = list[tuple[str, Callable[[], object]]]
 
 KINDS: Final = ("platforms", "runtimes", "memories", "sinks", "stores", "extensions")
 """The manifest's kinds of component; the hook ``dragoman_<kind>`` returns those of a plugin."""
-
-
-@attrs.frozen
-class Origin:
-    """Where a plugin came from. ``package`` and ``version`` are empty for an object."""
-
-    plugin: str
-    package: str = ""
-    version: str = ""
-
-    @property
-    def label(self) -> str:
-        """The distribution and its version, as errors name it."""
-        return f"{self.package} {self.version}".strip()
-
-    def error(self, reason: str, remedy: str = "") -> PluginError:
-        """Return the error that this plugin cannot be used."""
-        return PluginError(self.plugin, self.label, reason, remedy or self._default_remedy())
-
-    def _default_remedy(self) -> str:
-        if not self.package:
-            return ""
-        return f"try: pip install --upgrade {self.package}, or report it to its authors"
 
 
 @attrs.frozen(eq=False)
@@ -53,7 +32,9 @@ class Loaded:
     chat_commands: tuple[ChatCommand, ...]
 
 
-def load(manager: pluggy.PluginManager, origin: Origin, obtain: Callable[[], object]) -> Loaded:
+def load(
+    manager: pluggy.PluginManager, origin: InstalledPlugin, obtain: Callable[[], object]
+) -> Loaded:
     """Obtain a plugin's object, register it and collect what it offers.
 
     Raises `PluginError` for everything that goes wrong in the plugin's code, an exit included; the
@@ -66,24 +47,22 @@ def load(manager: pluggy.PluginManager, origin: Origin, obtain: Callable[[], obj
         components = {kind: tuple(_components(origin, f"dragoman_{kind}", hooks)) for kind in KINDS}
         return Loaded(
             components,
-            tuple(_commands(origin, "dragoman_cli", CliCommand, hooks)),
-            tuple(_commands(origin, "dragoman_commands", ChatCommand, hooks)),
+            tuple(_offered(origin, "dragoman_cli", CliCommand, "commands", hooks)),
+            tuple(_offered(origin, "dragoman_commands", ChatCommand, "commands", hooks)),
         )
     except BaseException:
-        manager.unregister(name=origin.plugin)
+        manager.unregister(name=origin.name)
         raise
 
 
-def _register(manager: pluggy.PluginManager, origin: Origin, plugin: object) -> None:
+def _register(manager: pluggy.PluginManager, origin: InstalledPlugin, plugin: object) -> None:
     unmarked = unmarked_hooks(manager, plugin)
     if unmarked:
         raise origin.error(f"{unmarked[0]} is not marked with @hookimpl")
-    _isolated(origin, "cannot be registered", lambda: manager.register(plugin, origin.plugin))
+    _isolated(origin, "cannot be registered", lambda: manager.register(plugin, origin.name))
 
 
-def _own_hooks(
-    manager: pluggy.PluginManager, origin: Origin, plugin: object
-) -> list[tuple[str, Callable[[], object]]]:
+def _own_hooks(manager: pluggy.PluginManager, origin: InstalledPlugin, plugin: object) -> Hooks:
     """Return the plugin's registration hooks by name, each checked for its shape."""
     hooks = []
     for caller in manager.get_hookcallers(plugin) or ():
@@ -96,7 +75,7 @@ def _own_hooks(
     return hooks
 
 
-def _unknown_hook(origin: Origin, hook: str) -> PluginError:
+def _unknown_hook(origin: InstalledPlugin, hook: str) -> PluginError:
     if hasattr(Behaviour, hook):
         return origin.error(f"{hook} is a hook of opened objects, not of the plugin's module")
     return origin.error(
@@ -104,7 +83,7 @@ def _unknown_hook(origin: Origin, hook: str) -> PluginError:
     )
 
 
-def _check_shape(origin: Origin, hook: str, impl: pluggy.HookImpl) -> None:
+def _check_shape(origin: InstalledPlugin, hook: str, impl: pluggy.HookImpl) -> None:
     function = impl.function
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         raise origin.error(f"{hook} must be 'def', not 'async def'")
@@ -112,13 +91,9 @@ def _check_shape(origin: Origin, hook: str, impl: pluggy.HookImpl) -> None:
         raise origin.error(f"{hook} must not be a wrapper")
 
 
-def _components(
-    origin: Origin, hook: str, hooks: list[tuple[str, Callable[[], object]]]
-) -> Iterator[Component[Any, Any]]:
+def _components(origin: InstalledPlugin, hook: str, hooks: Hooks) -> Iterator[Component[Any, Any]]:
     seen: set[str] = set()
-    for item in _collect(origin, hook, hooks):
-        if not isinstance(item, Component):
-            raise origin.error(f"{hook} must return components, not {type(item).__name__}")
+    for item in _offered(origin, hook, Component, "components", hooks):
         flaw = _flaw(item.name, item.config, item.open)
         if flaw:
             raise origin.error(f"{hook} returned a component {item.name!r} {flaw}")
@@ -137,31 +112,22 @@ def _flaw(name: object, config: object, opener: object) -> str:
     return "" if callable(opener) else "whose 'open' cannot be called"
 
 
-def _commands(
-    origin: Origin,
-    hook: str,
-    kind: type[CommandT],
-    hooks: list[tuple[str, Callable[[], object]]],
-) -> Iterator[CommandT]:
-    for item in _collect(origin, hook, hooks):
-        if not isinstance(item, kind):
-            raise origin.error(f"{hook} must return commands, not {type(item).__name__}")
-        yield item
-
-
-def _collect(
-    origin: Origin, hook: str, hooks: list[tuple[str, Callable[[], object]]]
-) -> Iterator[Any]:
+def _offered(
+    origin: InstalledPlugin, hook: str, cls: type[T], what: str, hooks: Hooks
+) -> Iterator[T]:
     for name, function in hooks:
         if name == hook:
-            yield from _isolated(origin, f"{hook} failed", partial(_listed, function))
+            for item in _isolated(origin, f"{hook} failed", partial(_listed, function)):
+                if not isinstance(item, cls):
+                    raise origin.error(f"{hook} must return {what}, not {type(item).__name__}")
+                yield item
 
 
 def _listed(function: Callable[[], Any]) -> list[Any]:
     return list(function())
 
 
-def _isolated(origin: Origin, what: str, call: Callable[[], Any]) -> Any:
+def _isolated(origin: InstalledPlugin, what: str, call: Callable[[], Any]) -> Any:
     """Call into the plugin; what it raises becomes its `PluginError`."""
     try:
         return call()
@@ -176,7 +142,7 @@ def _describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {text[:300]}" if text else type(error).__name__
 
 
-def _remedy(origin: Origin, error: BaseException) -> str:
-    if origin.package and isinstance(error, ModuleNotFoundError):
-        return f"try: pip install --force-reinstall {origin.package}"
+def _remedy(origin: InstalledPlugin, error: BaseException) -> str:
+    if origin.distribution and isinstance(error, ModuleNotFoundError):
+        return f"try: pip install --force-reinstall {origin.distribution}"
     return ""

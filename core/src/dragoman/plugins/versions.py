@@ -6,8 +6,10 @@ version that an installer would admit; what it cannot judge is left to the insta
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
 
 import attrs
 
@@ -69,35 +71,19 @@ def _holds(specifier: str, running: _Version) -> bool:
     found = _SPECIFIER.fullmatch(specifier.strip())
     if found is None:
         return True
-    operator, text = found["operator"], found["version"].strip()
+    sign, text = found["operator"], found["version"].strip()
     if text.endswith(".*"):
         within = _starts_with(running.release, _numbers(text[:-2]))
-        return within if operator == "==" else not within
+        return within if sign == "==" else not within
     bound = _Version.parse(text)
     if bound is None:
         return True
     if running.release == bound.release and not (running.plain and bound.plain):
         return True
-    if operator == "~=":
+    if sign == "~=":
         prefix = _numbers(_RELEASE.match(text)[0])[:-1]  # type: ignore[index]  # it parsed above
         return running.release >= bound.release and _starts_with(running.release, prefix)
-    return _compare(operator, running.release, bound.release)
-
-
-def _compare(operator: str, running: tuple[int, ...], bound: tuple[int, ...]) -> bool:
-    match operator:
-        case "==":
-            return running == bound
-        case "!=":
-            return running != bound
-        case "<=":
-            return running <= bound
-        case ">=":
-            return running >= bound
-        case "<":
-            return running < bound
-        case _:
-            return running > bound
+    return _COMPARE[sign](running.release, bound.release)
 
 
 def _starts_with(release: tuple[int, ...], prefix: tuple[int, ...]) -> bool:
@@ -109,6 +95,14 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.removeprefix("v").split("."))
 
 
+_COMPARE: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<=": operator.le,
+    ">=": operator.ge,
+    "<": operator.lt,
+    ">": operator.gt,
+}
 _VERSION = re.compile(r"v?(?P<release>\d+(?:\.\d+)*)(?P<rest>.*)", re.ASCII)
 _RELEASE = re.compile(r"v?\d+(?:\.\d+)*", re.ASCII)
 _SPECIFIER = re.compile(

@@ -11,6 +11,7 @@ import faulthandler
 import os
 import signal
 import threading
+from collections.abc import Callable
 from typing import Final, NoReturn
 
 ORDERED: Final = 0
@@ -27,7 +28,7 @@ HELD: Final = 75
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 """What asks for the end. Asked again, the process ends at once with 128 and the number."""
 
-DUMP_SECONDS: Final = 2.0
+DUMP_SECONDS: Final = 1.0
 """How long a dump may take: whoever reads standard error may have stopped reading."""
 
 
@@ -75,18 +76,27 @@ def _stacks() -> bytes:
         return pipe.read()
 
 
-def lingering() -> list[str]:
-    """Return the names of threads that would keep the interpreter from ending."""
-    return [
-        thread.name
-        for thread in threading.enumerate()
-        if not thread.daemon and thread is not threading.main_thread()
-    ]
+def lingering(wait: float = 0.0) -> list[str]:
+    """Return the names of threads that keep the interpreter from ending, each waited for a little.
+
+    ``wait`` is in seconds.
+    """
+    threads = [thread for thread in threading.enumerate() if not thread.daemon]
+    others = [thread for thread in threads if thread is not threading.main_thread()]
+    for thread in others:
+        thread.join(wait)
+    return [thread.name for thread in others if thread.is_alive()]
 
 
-def end_after(seconds: float, code: int, words: str, *, stacks: bool = True) -> threading.Timer:
+def end_beside_threads(code: int) -> NoReturn:
+    """End although threads go on that are not ours."""
+    names = ", ".join(lingering())
+    end_now(code, f"all is closed; ended beside threads that go on: {names}", stacks=False)
+
+
+def end_after(seconds: float, end: Callable[[], object]) -> threading.Timer:
     """Return a started timer that ends the process, unless it is cancelled before."""
-    timer = threading.Timer(seconds, end_now, (code, words), {"stacks": stacks})
+    timer = threading.Timer(seconds, end)
     timer.daemon = True
     timer.name = "end of the process"
     timer.start()

@@ -11,6 +11,7 @@ from dragoman.runevents import Cancelled, Failed, FailureKind, Finished, Paused,
 
 NO_ANSWER: Final = "*(no answer)*"
 STOPPED_MARK: Final = "*(stopped)*"
+REPLACED_MARK: Final = "*(stopped for a newer message)*"
 INTERRUPTED_MARK: Final = "*(interrupted by a restart)*"
 INTERRUPTED_NOTICE: Final = (
     "*(a restart interrupted this before there was an answer; please ask again)*"
@@ -44,11 +45,16 @@ def final_text(text: str, end: RunEnd) -> str:
         case Failed(kind):
             return _with_note(text, _FAILURES[kind])
         case Cancelled():
-            return _with_note(text, STOPPED_MARK)
+            return cancelled_text(text, STOPPED_MARK)
         case Finished():
             return NO_ANSWER if is_blank(text) else text
         case Paused():
             return text
+
+
+def cancelled_text(text: str, mark: str) -> str:
+    """Return what stays visible of a turn that was stopped after producing ``text``."""
+    return _with_note(text, mark)
 
 
 def interrupted_text(text: str) -> str:

@@ -15,7 +15,7 @@ from typing import ClassVar, Generic, TypeVar
 import attrs
 
 from dragoman.keys import ConversationKey
-from dragoman.messages import Address, Inbound
+from dragoman.messages import Address, Inbound, Lane
 from dragoman.runevents import FailureKind, Usage
 from dragoman.states import DeliveryState, EventState, TurnState
 
@@ -263,12 +263,17 @@ class Stopped:
 
 @attrs.frozen(kw_only=True)
 class Stop(Operation[Stopped]):
-    """Refuse what waited in a session before the event ``event_id``, and name its running turn."""
+    """Refuse what waited in a session before the event ``event_id``, and name its running turn.
 
-    about: ClassVar[tuple[str, ...]] = ("session_id",)
+    What is held of ``sender`` in ``lane`` is refused with it: it would have become part of it.
+    """
+
+    about: ClassVar[tuple[str, ...]] = ("event_id",)
 
     session_id: str
     event_id: int
+    lane: Lane
+    sender: str
 
 
 @attrs.frozen(kw_only=True)

@@ -37,12 +37,13 @@ class Reads:
         )
         return [StoredEvent(row[0], event_from_json(row[1]), row[2]) for row in rows]
 
-    async def events(self, ids: Collection[int]) -> Sequence[StoredEvent]:
-        """Return events by id, in order of receipt."""
+    async def undecided(self, ids: Collection[int]) -> Sequence[StoredEvent]:
+        """Return those of some events that nobody has decided on, in order of receipt."""
         rows = await self._query(
             """
             SELECT id, event, received_at FROM inbound_events
-            WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id
+            WHERE id IN (SELECT value FROM json_each(?)) AND state IN ('received', 'held')
+            ORDER BY id
             """,
             (dump(sorted(ids)),),
         )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import attrs
 
 from dragoman.keys import new_id
+from dragoman.store.codec import lane_column
 from dragoman.store.operations import Accept, Reset, Stop, Stopped
 from dragoman.store.records import NewRecords, insert_records
 from dragoman.store.transaction import Answer, Transaction
@@ -90,7 +91,20 @@ async def _create(tx: Transaction, batch: Sequence[Accept]) -> None:
 
 async def stop(tx: Transaction, batch: Sequence[Stop]) -> list[Answer]:
     """Refuse what waits before the events that ask for it, and name the running turns."""
-    rows = [(op.session_id, op.event_id, f"stopped by {op.event_id}") for op in batch]
+    rows = [
+        (op.session_id, op.event_id, f"stopped by {op.event_id}", lane_column(op.lane), op.sender)
+        for op in batch
+    ]
+    await tx.set(
+        """
+        UPDATE inbound_events SET state = 'refused', reason = j.value ->> 2
+        FROM json_each(?) AS j
+        WHERE inbound_events.state = 'held' AND inbound_events.lane = j.value ->> 3
+          AND inbound_events.event ->> '$.sender.id' = j.value ->> 4
+          AND inbound_events.id < j.value ->> 1
+        """,
+        rows,
+    )
     await tx.set(
         """
         UPDATE inbound_events SET state = 'refused', reason = j.value ->> 2, item = NULL
@@ -106,8 +120,9 @@ async def stop(tx: Transaction, batch: Sequence[Stop]) -> list[Answer]:
             SELECT r.id FROM agent_runs AS r
             WHERE r.session_id = value ->> 0 AND r.state IN ('running', 'waiting')
         ), (
-            SELECT count(*) FROM inbound_events AS e WHERE e.session_id = value ->> 0
-              AND e.state = 'refused' AND e.reason = value ->> 2
+            SELECT count(*) FROM inbound_events AS e WHERE e.state = 'refused'
+              AND e.reason = value ->> 2
+              AND (e.session_id = value ->> 0 OR e.lane = value ->> 3)
         ) FROM json_each(?) AS j ORDER BY j.key
         """,
         rows,

@@ -1,0 +1,156 @@
+"""Messages that belong together wait for each other here: albums, and long texts cut by a client.
+
+What waits is *held* in the store, so a crash loses nothing: the next process gathers the same
+groups again. Groups never cross a lane, a sender or an album.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, TypeAlias
+
+import anyio
+import attrs
+from anyio.abc import TaskGroup
+
+from dragoman.clock import Clock
+from dragoman.messages import Inbound, Lane
+from dragoman.store.operations import Merge, StoredEvent
+from dragoman.store.protocol import Store
+
+ALBUM_GAP: Final = 1.0
+PASTE_GAP: Final = 1.5
+LONGEST: Final = 5.0
+"""Seconds from a group's first message to its end, however much more may come."""
+LARGEST: Final = 100
+"""Messages of one group."""
+FIRST_READ: Final = 30.0
+"""How long what an earlier process held waits for the platform to say anything at all, seconds."""
+
+Key: TypeAlias = tuple[Lane, str, str]
+
+
+def waits(event: Inbound) -> bool:
+    """Whether an event may be part of something larger."""
+    return not event.edits and bool(event.album or event.continues)
+
+
+@attrs.define(eq=False)
+class Group:
+    """What has come of a group so far. ``replayed`` ones were held by an earlier process."""
+
+    opened: float
+    due: float
+    replayed: bool
+    ids: list[int] = attrs.field(factory=list)
+    closing: bool = False
+    done: anyio.Event = attrs.field(factory=anyio.Event)
+
+
+@attrs.define(eq=False)
+class Holds:
+    """The groups of one platform instance.
+
+    ``decide`` is given each group as one event. ``heard`` tells whether the platform has completed
+    any work: until then nothing that an earlier process held is complete.
+    """
+
+    _store: Store
+    _clock: Clock
+    _decide: Callable[[StoredEvent], Awaitable[None]]
+    _is_command: Callable[[Inbound], bool]
+    _heard: Callable[[], bool]
+    _began: float = attrs.field(init=False)
+    _groups: dict[Key, Group] = attrs.field(init=False, factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        self._began = self._clock.now().timestamp()
+
+    async def take(self, event: StoredEvent, tasks: TaskGroup) -> bool:
+        """Hold an event if it is part of a group; what its sender's earlier groups hold goes first."""
+        inbound = event.inbound
+        if inbound.edits or self._is_command(inbound):
+            return False
+        place = (inbound.address.lane, inbound.sender.id)
+        own = (*place, inbound.album)
+        for key in [key for key in self._groups if key[:2] == place and key != own]:
+            await self._release(key)
+        group = self._groups.get(own)
+        if group and group.closing:
+            await group.done.wait()
+            group = None
+        if group is None:
+            if not waits(inbound):
+                return False
+            group = self._open(own, event, tasks)
+        self._add(group, event)
+        if not waits(inbound) or len(group.ids) >= LARGEST:
+            await self._release(own)  # a text below the client's limit is the last piece
+        return True
+
+    def _open(self, key: Key, event: StoredEvent, tasks: TaskGroup) -> Group:
+        now = self._clock.boot()
+        group = Group(opened=now, due=now, replayed=event.received_at < self._began)
+        self._groups[key] = group
+        tasks.start_soon(self._wait, key, group)
+        return group
+
+    def _add(self, group: Group, event: StoredEvent) -> None:
+        gap = ALBUM_GAP if event.inbound.album else PASTE_GAP
+        group.ids.append(event.id)
+        group.due = min(self._clock.boot() + gap, group.opened + LONGEST)
+
+    async def _wait(self, key: Key, group: Group) -> None:
+        while group.replayed and not self._heard():
+            if self._clock.boot() - group.opened > FIRST_READ:
+                break
+            await self._clock.sleep(PASTE_GAP)
+            group.due = self._clock.boot() + PASTE_GAP
+        while (rest := group.due - self._clock.boot()) > 0 and not group.closing:
+            await self._clock.sleep(rest)
+        await self._release(key, group)
+
+    async def _release(self, key: Key, group: Group | None = None) -> None:
+        """Decide on a group, once; return when that is done."""
+        current = self._groups.get(key)
+        if current is None or (group and group is not current):
+            return
+        if current.closing:
+            await current.done.wait()
+            return
+        current.closing = True
+        try:
+            # What a stop has ended meanwhile is not among them any more.
+            events = await self._store.read.undecided(current.ids)
+            if events:
+                await self._decide(await self._as_one(events))
+        finally:
+            del self._groups[key]
+            current.done.set()
+
+    async def _as_one(self, events: Sequence[StoredEvent]) -> StoredEvent:
+        lead, *rest = events
+        if not rest:
+            return lead
+        whole = joined([event.inbound for event in events])
+        parts = tuple(event.id for event in rest)
+        await self._store.apply(Merge(event_id=lead.id, inbound=whole, parts=parts))
+        return attrs.evolve(lead, inbound=whole)
+
+
+def joined(events: Sequence[Inbound]) -> Inbound:
+    """Return several messages as one: an album by message ids, a text in order of receipt."""
+    first = events[0]
+    ordered = sorted(events, key=_message_number) if first.album else list(events)
+    texts = [event.text for event in ordered if event.text]
+    return attrs.evolve(
+        first,
+        text="\n".join(texts) if first.album else "".join(texts),
+        attachments=tuple(one for event in ordered for one in event.attachments),
+        addressed=any(event.addressed for event in events),
+        continues=False,
+    )
+
+
+def _message_number(event: Inbound) -> tuple[int, str]:
+    return (int(event.message_id) if event.message_id.isdecimal() else 0, event.message_id)

@@ -1,0 +1,19 @@
+"""The gateway is killed at every point of a turn; what people see afterwards is judged."""
+
+import pytest
+
+from crash.__main__ import main
+
+pytestmark = [pytest.mark.proof, pytest.mark.timeout(900)]
+
+
+@pytest.mark.parametrize("recovery", ["notify", "retry"])
+@pytest.mark.parametrize("platform", ["telegram", "wire", "bare", "again", "model"])
+def test_a_kill_at_any_point_loses_nothing_and_shows_nothing_twice(platform, recovery):
+    """B7, invariants 1, 2, 3 and 5: nothing lost or doubled, and every scar is explained."""
+    assert main(["--platform", platform, "--recovery", recovery]) == 0
+
+
+def test_each_broken_gateway_is_noticed():
+    """Invariants 1, 2, 3 and 5 can be seen to fail: seven mutants, each for its own reason."""
+    assert main(["--mutants"]) == 0

@@ -1,0 +1,138 @@
+"""The real client against the strict fake: what it takes in, and what it says is shown."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+
+from dragoman import Address, Forbidden, Gone, Inbound, Moved, Outbound, Place
+from dragoman_telegram.platform import Telegram
+from peers.telegram_fake import TelegramFake
+
+pytestmark = pytest.mark.anyio
+OpenBot = Callable[..., AbstractAsyncContextManager[Telegram]]
+ADA = 700000001
+DM = Address("telegram", str(ADA))
+
+
+@asynccontextmanager
+async def running(fake: TelegramFake, bot: Telegram) -> AsyncIterator[Callable[[], Any]]:
+    """Run the bot; what is yielded waits until all updates are confirmed, and returns the events."""
+    events: list[Inbound] = []
+
+    async def deliver(event: Inbound) -> None:
+        events.append(event)
+
+    async def confirmed() -> list[Inbound]:
+        await fake.reached(lambda: not fake.pending())
+        return events
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(bot.run, deliver)
+        yield confirmed
+        tasks.cancel_scope.cancel()
+
+
+async def test_fc_dup_04_an_edit_arrives_as_one_and_unknown_kinds_let_the_queue_go_on(
+    fake: TelegramFake, open_bot: OpenBot
+) -> None:
+    """B2, invariant 1: nothing that comes stops the offset."""
+    async with open_bot(fake.url, poll_timeout=1) as bot, running(fake, bot) as confirmed:
+        said = fake.say(ADA, ADA, "Write page")
+        fake.edit(ADA, said.message_id, "Write page, then verify")
+        fake.enqueue({"message": {"new": "shape"}})
+        fake.say(ADA, ADA, "thanks")
+        found = await confirmed()
+    assert [(event.text, event.edits) for event in found] == [
+        ("Write page", False),
+        ("Write page, then verify", True),
+        ("thanks", False),
+    ]
+    assert found[1].message_id == found[0].message_id == str(said.message_id)
+    assert len({event.native_id for event in found}) == 3
+
+
+async def test_fc_con_01_an_album_comes_with_its_files_and_one_name(
+    fake: TelegramFake, open_bot: OpenBot
+) -> None:
+    """A2."""
+    async with open_bot(fake.url, poll_timeout=1) as bot, running(fake, bot) as confirmed:
+        fake.say(ADA, ADA, media_group="g1", photo=b"one")
+        fake.say(ADA, ADA, "caption", media_group="g1", photo=b"three")
+        fake.say(ADA, ADA, document=("notes.txt", b"hello"))
+        found = await confirmed()
+    assert [event.album for event in found] == ["g1", "g1", ""]
+    assert [event.text for event in found] == ["[photo]", "caption", "[file notes.txt]"]
+    files = [file for event in found for file in event.attachments]
+    assert [file.kind for file in files] == ["photo", "photo", "document"]
+    assert [fake.file(file.id) for file in files] == [b"one", b"three", b"hello"]
+    assert (files[2].name, files[2].size) == ("notes.txt", 5)
+
+
+async def test_fc_con_03_a_command_with_the_bots_name_reaches_core_without_it(
+    fake: TelegramFake, open_bot: OpenBot
+) -> None:
+    fake.add_chat(-1001500000001, "supergroup", "Team")
+    async with open_bot(fake.url, poll_timeout=1) as bot, running(fake, bot) as confirmed:
+        fake.say(ADA, ADA, "/STOP@dragoman_bot")
+        fake.say(-1001500000001, ADA, "/stop@another_bot")
+        fake.say(-1001500000001, ADA, "/stop@Dragoman_Bot now")
+        found = await confirmed()
+    assert [event.text for event in found] == ["/STOP", "/stop now"]
+    assert all(event.addressed for event in found)
+
+
+async def test_fc_thr_07_a_group_that_moved_is_told_once_for_each_side_and_starts_no_turn(
+    fake: TelegramFake, open_bot: OpenBot, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A send to the old id says where the new one is."""
+    fake.add_chat(-4001, "group", "Team")
+    group = Address("telegram", "-4001", place=Place.GROUP)
+    async with open_bot(fake.url, poll_timeout=1) as bot, running(fake, bot) as confirmed:
+        fake.migrate(-4001, -1001500000003)
+        assert await confirmed() == []
+        with pytest.raises(Moved) as caught:
+            await bot.send(group, Outbound("d1", "x"))
+        await bot.send(caught.value.address, Outbound("d1", "x"))
+    assert fake.said_by_bot(-1001500000003) == ["x"]
+    warnings = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+    assert len([text for text in warnings if "-4001" in text and "-1001500000003" in text]) == 2
+
+
+@pytest.mark.parametrize(
+    "text", [" x ", "\n\na\tb\r\nc\n", "e\u030ax\u2028y", "*as* _written_ <b>", "🎉 \u00a0"]
+)
+async def test_what_is_shown_is_the_normal_form_of_what_was_sent(
+    fake: TelegramFake, open_bot: OpenBot, text: str
+) -> None:
+    """Invariant 6: for a send, for an edit, and for an edit that changes nothing."""
+    fake.add_chat(ADA, "private")
+    async with open_bot(fake.url) as bot:
+        normal = bot.capabilities.dialect.normal
+        sent = await bot.send(DM, Outbound("d1", text))
+        assert sent.shown == normal(text) == fake.said_by_bot(ADA)[0]
+        edited = await bot.edit(DM, sent.native_id, Outbound("d1", f"{text}!\t"))
+        assert edited.shown == normal(f"{text}!\t") == fake.said_by_bot(ADA)[0]
+        same = await bot.edit(DM, sent.native_id, Outbound("d1", f"{text}!\t"))
+        assert same.shown == edited.shown
+
+
+async def test_what_a_person_did_to_the_chat_becomes_the_error_that_says_so(
+    fake: TelegramFake, open_bot: OpenBot
+) -> None:
+    fake.add_chat(ADA, "private")
+    async with open_bot(fake.url) as bot:
+        sent = await bot.send(DM, Outbound("d1", "x"))
+        fake.delete(ADA, int(sent.native_id))
+        with pytest.raises(Gone) as gone:
+            await bot.edit(DM, sent.native_id, Outbound("d1", "y"))
+        assert gone.value.what == "message"
+        fake.block(ADA)
+        with pytest.raises(Forbidden) as blocked:
+            await bot.send(DM, Outbound("d2", "x"))
+        assert blocked.value.who == "person"
