@@ -124,7 +124,7 @@ async def test_messages_that_waited_too_long_for_their_turn_expire_visibly(tmp_p
     async with gateway(store=file, clock=later, limits=limits) as stage:
         await later.advance(1)
         await stage.quiet()
-        assert await stage.states("inbound_events") == ["answered", "expired", "expired"]
+        assert await stage.states("inbound_events") == ["refused", "expired", "expired"]
         assert await stage.states("inbound_events", "rule") == ["channels"] * 3
         assert stage.runtime.requests == []
         assert [text[:26] for text in stage.platform.shown()] == [
@@ -177,6 +177,8 @@ async def intake_alone(decided):
             logging.getLogger(),
             lambda event: event.address.lane,
             decide,
+            lambda event: False,
+            lambda: True,
         )
         yield intake, store, tasks
         tasks.cancel_scope.cancel()

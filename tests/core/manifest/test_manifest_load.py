@@ -163,6 +163,14 @@ def test_a_byte_order_mark_and_windows_lines_are_read(
         ),
         (
             'owners = ["chat:1"]',
+            'admit_by = ["gate", 3]',
+            [
+                "8: access.admit_by[0]: names no component of this manifest",
+                "8: access.admit_by[1]: expected a string, got an integer",
+            ],
+        ),
+        (
+            'owners = ["chat:1"]',
             'owners = "chat:1"',
             ["8: access.owners: expected an array, got a string"],
         ),

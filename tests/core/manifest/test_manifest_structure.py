@@ -105,6 +105,12 @@ def test_a_right_value_becomes_what_the_class_asks_for(
     assert type(result.value) is type(expected)
 
 
+def test_an_error_that_is_not_ours_is_told_by_its_type_alone() -> None:
+    """E2: a class that asks for the impossible is a problem of one key, and no crash."""
+    result = take({"a": [["canary"]]}, dict[str, frozenset[list[str]]])
+    assert result.problems == ((("a",), "the value is not usable (TypeError)"),)
+
+
 @attrs.frozen
 class Pair:
     low: int

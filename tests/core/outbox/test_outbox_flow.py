@@ -313,8 +313,8 @@ async def test_what_comes_while_a_lane_reads_the_store_is_sent_too(monkeypatch):
         async def before(method, address, message):
             await hold.wait()
 
-        async def read_then_post(self, *arguments):
-            found = await owed(self, *arguments)
+        async def read_then_post(self, *arguments, **options):
+            found = await owed(self, *arguments, **options)
             if not late:
                 late.append(True)
                 await outbox.post(_owed(HELD + 5))

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
 
 import anyio
 import pytest
@@ -33,13 +34,19 @@ anyio.run(main)
 """
 
 
-def child(body, **options):
-    return subprocess.Popen(
+@contextmanager
+def child(body):
+    with subprocess.Popen(
         [sys.executable, "-c", CHILD.replace("BODY", body)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        **{"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        | options,
-    )
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 async def until(condition):
@@ -170,13 +177,15 @@ def test_code_that_holds_the_whole_interpreter_counts_as_held():
         before = time.perf_counter()
         sum(range(3_000_000))
         speed = 3_000_000 / (time.perf_counter() - before)
-        sum(range(int(1.6 * speed)))
+        seconds = 1.6
         while not watch.blocked:
-            await anyio.sleep(0.01)
+            sum(range(int(seconds * speed)))
+            seconds *= 1.3
+            await anyio.sleep(0.6)
         print(watch.lag, flush=True)
     """
     with child(body.strip()) as process:
-        output, errors = process.communicate(timeout=15)
+        output, errors = process.communicate(timeout=25)
     assert process.returncode == 0
     assert float(output) > 1.0
     assert re.fullmatch(r"the event loop was held for \d\.\d s\n", errors)

@@ -108,8 +108,8 @@ def open_topic(world: World, chat: Chat, name: str, sender: int, author: Json) -
 def remove_topic(world: World, chat: Chat, number: int) -> None:
     """Delete a topic with all that was said in it."""
     del chat.topics[number]
-    for message in world.messages.values():
-        if message.chat is chat and message.thread == number:
+    for message in world.history(chat.id):
+        if message.thread == number:
             message.deleted = True
 
 

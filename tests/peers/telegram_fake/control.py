@@ -108,10 +108,7 @@ class TelegramFake(People):
     def chat(self, chat_id: int, thread: int | None = None) -> list[Shown]:
         """Return the messages of a chat in order, deleted ones too; of one topic if named."""
         with self._world.changed:
-            found = sorted(
-                (m for m in self._world.messages.values() if m.chat.id == chat_id),
-                key=lambda message: message.id,
-            )
+            found = self._world.history(chat_id)
             return [m.shown() for m in found if thread is None or m.thread == thread]
 
     def said_by_bot(self, chat_id: int, thread: int | None = None) -> list[str]:

@@ -100,7 +100,7 @@ class Poller:
     async def _conflict(self, reason: str) -> BotError:
         """R6: a conflict soon after another one is told late."""
         now = time.monotonic()
-        if False:
+        if now < self._next_conflict:
             await asyncio.sleep(self._conflict_pause)
         else:
             self._next_conflict = now + self._conflict_pause

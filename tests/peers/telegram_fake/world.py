@@ -72,6 +72,7 @@ class World:
     numbers: Iterator[int] = attrs.field(factory=lambda: itertools.count(1))
     on_update: Callable[[], None] = lambda: None
     _last: dict[int, int] = attrs.field(factory=dict)
+    _history: dict[int, list[Message]] = attrs.field(factory=dict)
 
     def push(self, kind: str, body: Any) -> int | None:
         """Queue an update and wake the poll that waits for one."""
@@ -125,8 +126,13 @@ class World:
         message = Message(self.next_id(chat), chat, sender, author, now, **more)
         message.versions.append(Version(now, message.body.text))
         self.messages[chat.id, message.id] = message
+        self._history.setdefault(chat.id, []).append(message)
         self.changed.notify_all()
         return message
+
+    def history(self, chat_id: int) -> list[Message]:
+        """Return a chat's messages in order."""
+        return self._history.get(chat_id, [])
 
     def wire(self, message: Message) -> Json:
         """Return a message as JSON, with the one that it replies to.

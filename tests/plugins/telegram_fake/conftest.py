@@ -10,10 +10,6 @@ import pytest
 
 from peers.telegram_fake import TOKEN, ManualClock, TelegramFake
 
-PERSON = 700000001
-GROUP = -1500000001
-FORUM = -1001500000002
-
 
 @pytest.fixture(autouse=True)
 def no_token_in_logs(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
@@ -29,8 +25,10 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def fake(clock: ManualClock) -> Iterator[TelegramFake]:
-    with TelegramFake(clock=clock, conflict_pause=0.05, repeat_wait=0.3) as server:
+def fake(clock: ManualClock, request: pytest.FixtureRequest) -> Iterator[TelegramFake]:
+    """The server with short waits; a test may ask for other settings."""
+    settings = {"conflict_pause": 0.05, "repeat_wait": 0.3, **getattr(request, "param", {})}
+    with TelegramFake(clock=clock, **settings) as server:
         yield server
 
 

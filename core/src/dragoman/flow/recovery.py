@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,7 @@ from typing import Final, Protocol
 import attrs
 
 from dragoman.clock import Clock
-from dragoman.errors import ManifestError
+from dragoman.errors import ManifestError, StoreUnavailable
 from dragoman.flow.leases import Leases
 from dragoman.manifest.model import Manifest
 from dragoman.protocols import Platform, Runtime
@@ -89,7 +90,8 @@ class Starts:
 
     async def end(self) -> None:
         """Note an orderly end: what comes next is no crash."""
-        await self._store.apply(DeleteValue(component=_COMPONENT, name=_STARTS))
+        with contextlib.suppress(StoreUnavailable):
+            await self._store.apply(DeleteValue(component=_COMPONENT, name=_STARTS))
 
     async def _write(self, starts: Sequence[float]) -> None:
         value = json.dumps(starts)

@@ -82,13 +82,13 @@ class LoopWatch:
     def _find_pause(self, now: float) -> bool:
         """Take note of a time in which not even this thread ran.
 
-        Except if the process was at work: then some code held the interpreter, and with it the
-        loop.
+        Except if the process was at work, also on a machine with little to spare: then some code
+        held the interpreter, and with it the loop.
         """
         missing = now - self._looked - TICK
         worked = time.process_time()
         paused = missing > TICK
-        if paused and worked - self._worked < missing / 2:
+        if paused and worked - self._worked < missing / 10:
             self._pauses = (*self._pauses, (now - missing, now))
         self._looked, self._worked = now, worked
         return paused

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-import attrs
+from cattrs import Converter
 
-from dragoman.messages import Address, Attachment, Inbound, Lane, Place, Sender
+from dragoman.messages import Address, Inbound, Lane
 
 
 def dump(value: Any) -> str:
@@ -46,65 +46,33 @@ def lane_column(lane: Lane) -> str:
 
 def address_to_json(address: Address) -> dict[str, str]:
     """Return an address as JSON data."""
-    return {
-        "platform": address.platform,
-        "workspace": address.workspace,
-        "channel": address.channel,
-        "thread": address.thread,
-        "place": address.place.value,
-    }
+    data: dict[str, str] = _CONVERTER.unstructure(address)
+    return data
 
 
 def address_from_json(data: dict[str, str]) -> Address:
     """Return the address that `address_to_json` wrote."""
-    return Address(
-        platform=data["platform"],
-        channel=data["channel"],
-        thread=data["thread"],
-        workspace=data["workspace"],
-        place=Place(data["place"]),
-    )
+    return _CONVERTER.structure(data, Address)
 
 
 def event_to_json(event: Inbound) -> str:
     """Return an event as the text of its column."""
-    return dump(
-        {
-            "native_id": event.native_id,
-            "address": address_to_json(event.address),
-            "sender": {
-                "id": event.sender.id,
-                "name": event.sender.name,
-                "bot": event.sender.bot,
-            },
-            "text": event.text,
-            "sent_at": event.sent_at.isoformat(),
-            "message_id": event.message_id,
-            "addressed": event.addressed,
-            "attachments": [attrs.asdict(one) for one in event.attachments],
-            "album": event.album,
-            "continues": event.continues,
-            "edits": event.edits,
-        }
-    )
+    return dump(_CONVERTER.unstructure(event))
 
 
 def event_from_json(text: str) -> Inbound:
-    """Return the event that `event_to_json` wrote."""
-    data = json.loads(text)
-    return Inbound(
-        native_id=data["native_id"],
-        address=address_from_json(data["address"]),
-        sender=Sender(**data["sender"]),
-        text=data["text"],
-        sent_at=datetime.fromisoformat(data["sent_at"]),
-        message_id=data["message_id"],
-        addressed=data["addressed"],
-        attachments=tuple(Attachment(**one) for one in data.get("attachments", ())),
-        album=data.get("album", ""),
-        continues=data.get("continues", False),
-        edits=data.get("edits", False),
-    )
+    """Return the event that `event_to_json` wrote, or an earlier dragoman did."""
+    return _CONVERTER.structure(json.loads(text), Inbound)
+
+
+def _converter() -> Converter:
+    converter = Converter(detailed_validation=False)
+    converter.register_unstructure_hook(datetime, datetime.isoformat)
+    converter.register_structure_hook(datetime, lambda text, _: datetime.fromisoformat(text))
+    return converter
+
+
+_CONVERTER: Final = _converter()
 
 
 def bound(sql: str, parameters: Sequence[Any]) -> Sequence[Any] | dict[str, Any]:

@@ -84,8 +84,9 @@ async def _settle_inputs(tx: Transaction, batch: Sequence[Finish]) -> None:
         """
         UPDATE inbound_events SET item = NULL, reason = j.value ->> 1,
             state = CASE WHEN j.value ->> 1 <> '' THEN 'refused'
-                WHEN inbound_events.id = (SELECT min(f.id) FROM inbound_events AS f WHERE f.turn_id = j.value ->> 0)
-                THEN 'answered' ELSE 'merged' END
+                WHEN inbound_events.id = (
+                    SELECT min(f.id) FROM inbound_events AS f WHERE f.turn_id = j.value ->> 0
+                ) THEN 'answered' ELSE 'merged' END
         FROM json_each(?) AS j
         WHERE inbound_events.turn_id = j.value ->> 0 AND inbound_events.state = 'adopted'
         """,

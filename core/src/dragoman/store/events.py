@@ -100,9 +100,12 @@ async def merge(tx: Transaction, batch: Sequence[Merge]) -> list[Answer]:
                     THEN coalesce(j.value ->> 2, item) ELSE item END
             FROM json_each(?) AS j WHERE inbound_events.id = j.value ->> 0
               AND inbound_events.state IN ('received', 'held', 'queued')
-            RETURNING inbound_events.id
+              AND NOT EXISTS (
+                SELECT 1 FROM json_each(j.value -> 3) AS p JOIN inbound_events AS e
+                ON e.id = p.value WHERE e.state NOT IN ('received', 'held')
+            ) RETURNING inbound_events.id
             """,
-            [(op.event_id, event_to_json(op.inbound), op.item) for op in batch],
+            [(op.event_id, event_to_json(op.inbound), op.item, op.parts) for op in batch],
         )
     }
     pairs = [(part, f"part of {op.event_id}", op.event_id) for op in batch for part in op.parts]
@@ -110,16 +113,15 @@ async def merge(tx: Transaction, batch: Sequence[Merge]) -> list[Answer]:
         """
         UPDATE inbound_events SET state = 'merged', reason = j.value ->> 1
         FROM json_each(?) AS j WHERE inbound_events.id = j.value ->> 0
-          AND inbound_events.state IN ('received', 'held')
         """,
         [pair for pair in pairs if pair[2] in changed],
     )
     rows = await tx.set(
         """
-        SELECT value ->> 2 FROM json_each(?) JOIN inbound_events AS e
+        SELECT value ->> 0, value ->> 2 FROM json_each(?) JOIN inbound_events AS e
         ON e.id = value ->> 0 AND e.state = 'merged' AND e.reason = value ->> 1
         """,
         pairs,
     )
-    merged = {row[0] for row in rows}
-    return [op.event_id in merged for op in batch]
+    merged = {(row[0], row[1]) for row in rows}
+    return [all((part, op.event_id) in merged for part in op.parts) for op in batch]

@@ -142,11 +142,12 @@ class Receive(Operation[Received]):
 class Merge(Operation[bool]):
     """Change what a waiting event says, and end others that became part of it.
 
-    Answers whether the event was still waiting, or had been changed by the same ``parts``; where
-    it was not, nothing is changed. ``item`` replaces that of an event that is in its session.
+    Answers whether that is done now. Nothing is changed where the event waits no more, or where
+    one of the ``parts`` was decided on. ``item`` replaces that of an event that is in its session.
+    All are messages of one lane.
     """
 
-    about: ClassVar[tuple[str, ...]] = ("event_id",)
+    about: ClassVar[tuple[str, ...]] = ("inbound.address.lane",)
 
     event_id: int
     inbound: Inbound
@@ -266,9 +267,10 @@ class Stop(Operation[Stopped]):
     """Refuse what waited in a session before the event ``event_id``, and name its running turn.
 
     What is held of ``sender`` in ``lane`` is refused with it: it would have become part of it.
+    Asking again ends also what has come to wait since, of what was received before.
     """
 
-    about: ClassVar[tuple[str, ...]] = ("event_id",)
+    about: ClassVar[tuple[str, ...]] = ()
 
     session_id: str
     event_id: int

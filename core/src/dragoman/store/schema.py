@@ -130,7 +130,7 @@ STEPS: Final[tuple[str, ...]] = (
     DROP INDEX events_received;
     CREATE INDEX events_received ON inbound_events (platform, id)
         WHERE state IN ('received', 'held');
-    CREATE INDEX events_held ON inbound_events (lane) WHERE state = 'held';
+    CREATE INDEX events_of_lane ON inbound_events (lane) WHERE state IN ('held', 'queued');
     CREATE INDEX events_refused ON inbound_events (reason) WHERE state = 'refused';
     ALTER TABLE agent_runs ADD COLUMN attempt INTEGER NOT NULL DEFAULT 1;
     ALTER TABLE records ADD COLUMN turn_id TEXT;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import attrs
 
@@ -99,7 +99,8 @@ async def stop(tx: Transaction, batch: Sequence[Stop]) -> list[Answer]:
         """
         UPDATE inbound_events SET state = 'refused', reason = j.value ->> 2
         FROM json_each(?) AS j
-        WHERE inbound_events.state = 'held' AND inbound_events.lane = j.value ->> 3
+        WHERE inbound_events.state IN ('held', 'queued') AND inbound_events.state = 'held'
+          AND inbound_events.lane = j.value ->> 3
           AND inbound_events.event ->> '$.sender.id' = j.value ->> 4
           AND inbound_events.id < j.value ->> 1
         """,
@@ -131,33 +132,45 @@ async def stop(tx: Transaction, batch: Sequence[Stop]) -> list[Answer]:
 
 
 async def reset(tx: Transaction, batch: Sequence[Reset]) -> list[Answer]:
-    """Begin new generations; what is there is kept, and not even looked at."""
+    """Begin new generations; what is there is kept, and not even looked at.
+
+    A list without a name says that it was done, also where there was nothing to begin anew.
+    """
     rows = await tx.set(
         """
-        SELECT DISTINCT r.session_id, r.namespace, value ->> 1 FROM json_each(?)
-        JOIN records AS r ON r.session_id = value ->> 0
-        WHERE NOT EXISTS (
-            SELECT 1 FROM records AS done WHERE done.batch = 'reset:' || (value ->> 1)
-        )
+        SELECT value ->> 0, 'reset:' || (value ->> 1), EXISTS (
+            SELECT 1 FROM records AS r WHERE r.batch = 'reset:' || (value ->> 1)
+        ), EXISTS (
+            SELECT 1 FROM agent_runs AS r
+            WHERE r.session_id = value ->> 0 AND r.state IN ('running', 'waiting')
+        ) FROM json_each(?) ORDER BY key
         """,
         [(op.session_id, op.event_id) for op in batch],
     )
-    busy = {
-        row[0]
-        for row in await tx.set(
-            """
-            SELECT r.session_id FROM json_each(?) JOIN agent_runs AS r
-            ON r.session_id = value ->> 0 AND r.state IN ('running', 'waiting')
-            """,
-            [(op.session_id,) for op in batch],
-        )
-    }
+    free = {row[0]: row[1] for row in rows if not row[2] and not row[3]}
+    lists = {(session_id, "") for session_id in free} | await _lists(tx, free)
     await insert_records(
         tx,
         [
-            NewRecords(row[0], row[1], f"reset:{row[2]}", (), None, fresh=True)
-            for row in rows
-            if row[0] not in busy
+            NewRecords(session_id, namespace, free[session_id], (), None, fresh=True)
+            for session_id, namespace in sorted(lists)
         ],
     )
-    return [op.session_id not in busy for op in batch]
+    return [bool(row[2]) or not row[3] for row in rows]
+
+
+async def _lists(tx: Transaction, sessions: Iterable[str]) -> set[tuple[str, str]]:
+    """Return the names of sessions' lists, by one step through the index for each of them."""
+    following = "SELECT min(r.namespace) FROM records AS r WHERE r.session_id ="
+    rows = await tx.set(
+        f"""
+        WITH RECURSIVE names (session_id, namespace) AS (
+            SELECT value ->> 0, ({following} value ->> 0) FROM json_each(?)
+            UNION ALL
+            SELECT n.session_id, ({following} n.session_id AND r.namespace > n.namespace)
+            FROM names AS n WHERE n.namespace IS NOT NULL
+        ) SELECT session_id, namespace FROM names WHERE namespace IS NOT NULL
+        """,
+        [(session_id,) for session_id in sessions],
+    )
+    return {(row[0], row[1]) for row in rows}

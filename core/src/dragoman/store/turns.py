@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
-from dragoman.store.codec import dump, event_from_json
+from dragoman.store.codec import event_from_json
 from dragoman.store.operations import (
     Absorb,
     Adopt,
@@ -71,23 +71,21 @@ async def take_over(tx: Transaction, claims: Sequence[Claim]) -> dict[str, TurnG
     if not begun:
         return {}
     wishes = {claim.adoption.turn_id: claim.adoption for claim in claims}
-    profiles = {name for wish in wishes.values() for name in wish.collect}
-    rows = await tx.rows(
+    rows = await tx.set(
         f"""
         UPDATE inbound_events SET state = 'adopted', turn_id = j.value ->> 0
-        FROM json_each(?1) AS j
+        FROM json_each(?) AS j
         WHERE inbound_events.session_id = j.value ->> 1 AND inbound_events.state = 'queued'
           AND (inbound_events.id = (
             SELECT min(e.id) FROM inbound_events AS e
             WHERE e.session_id = j.value ->> 1 AND e.state = 'queued'
           ) OR EXISTS (
-            SELECT 1 FROM platform_sessions AS s JOIN json_each(?2) AS p ON p.value = s.profile
-            WHERE s.id = j.value ->> 1
+            SELECT 1 FROM platform_sessions AS s JOIN json_each(j.value -> 2) AS p
+            ON p.value = s.profile WHERE s.id = j.value ->> 1
           ))
         RETURNING {ADOPTED_COLUMNS}
         """,
-        dump([list(row) for row in begun]),
-        dump(sorted(profiles)),
+        [(*row, wishes[row[0]].collect) for row in begun],
     )
     return await begin(tx, rows, wishes)
 
@@ -179,14 +177,18 @@ async def inputs_of(tx: Transaction, turns: Iterable[str]) -> list[Row]:
 
 
 async def granted_before(tx: Transaction, wishes: Sequence[Adoption]) -> dict[str, TurnGrant]:
-    """Return the grants that earlier tries of the same operations were given."""
+    """Return the grants that earlier tries of the same operations were given.
+
+    A turn that was begun again belongs to whoever did that, not to those who ask for the first time.
+    """
     if not wishes:
         return {}
     rows = await inputs_of(tx, [wish.turn_id for wish in wishes])
     if not rows:
         return {}
     parts = {wish.turn_id: (KnownPart(delivery_id=wish.delivery_id),) for wish in wishes}
-    return await grants_of(tx, rows, parts)
+    grants = await grants_of(tx, rows, parts)
+    return {turn_id: grant for turn_id, grant in grants.items() if grant.attempt == 1}
 
 
 async def absorb(tx: Transaction, batch: Sequence[Absorb]) -> list[Answer]:
