@@ -76,6 +76,7 @@ COMPONENTS = (
     ("memories", "notes"),
     ("sinks", "trace"),
     ("stores", "sqlite"),
+    ("extensions", "http"),
 )
 
 

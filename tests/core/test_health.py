@@ -136,6 +136,26 @@ async def test_the_store_is_asked_once_a_second_however_many_ask():
     assert await health.counts() == {"agent_runs": {"running": 3}}
 
 
+async def test_a_store_that_takes_long_to_count_is_asked_less_often():
+    clock = VirtualClock()
+    asked = []
+
+    class Reads:
+        async def states(self):
+            asked.append(clock.boot())
+            await clock.advance(2)
+            return {}
+
+    class Store:
+        read, commits = Reads(), 0
+
+    health = Health(clock, (), Store())
+    for _ in range(150):
+        await health.counts()
+        await clock.advance(1)
+    assert asked == [0, 102]
+
+
 async def test_without_a_store_there_are_no_rows():
     health = running(VirtualClock())
     assert (await health.counts(), await health.oldest()) == ({}, {})

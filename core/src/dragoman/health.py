@@ -20,6 +20,10 @@ ValueT = TypeVar("ValueT")
 FRESH: Final = 1.0
 """How long an answer of the store is shown again, seconds: whoever asks often costs no more."""
 
+SHARE: Final = 50
+"""An answer that took long is shown again for so many times as long: counting a long history takes
+no more than a fiftieth of the store's time."""
+
 SETTLED: Final = 15.0
 """How long a connection that was lost has to hold until it counts without a sign of work, seconds.
 It is more than an attempt to connect takes, so that attempts alone do not look like recovery."""
@@ -29,18 +33,22 @@ Phase: TypeAlias = Literal["starting", "running", "stopping"]
 
 @attrs.define(eq=False)
 class _Remembered(Generic[ValueT]):
-    """An answer that is asked for again only when it is older than `FRESH`."""
+    """An answer that is asked for again only when it is old, compared to what it costs."""
 
     _clock: Clock
     _ask: Callable[[], Awaitable[ValueT]]
-    _answer: tuple[float, ValueT] | None = None
+    _answer: tuple[ValueT] | None = None
+    _until: float = 0.0
     _lock: anyio.Lock = attrs.field(factory=anyio.Lock)
 
     async def get(self) -> ValueT:
         async with self._lock:
-            if self._answer is None or self._clock.boot() - self._answer[0] > FRESH:
-                self._answer = (self._clock.boot(), await self._ask())
-            return self._answer[1]
+            if self._answer is None or self._clock.boot() >= self._until:
+                begin = self._clock.boot()
+                self._answer = (await self._ask(),)
+                end = self._clock.boot()
+                self._until = end + max(FRESH, SHARE * (end - begin))
+            return self._answer[0]
 
 
 @attrs.define(eq=False)

@@ -285,7 +285,7 @@ class Reset(Operation[bool]):
     ``event_id`` is the event that asked for it, and the identity of the operation.
     """
 
-    about: ClassVar[tuple[str, ...]] = ("session_id",)
+    about: ClassVar[tuple[str, ...]] = ()
 
     session_id: str
     event_id: int

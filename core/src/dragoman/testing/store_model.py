@@ -2,23 +2,29 @@
 
 The model applies one operation at a time to lists and dictionaries. Ids that a store makes itself
 (events, sessions, conversations) are learned from its answers, and have to stay what they were.
-Each change of state is checked against the edges in `dragoman.states`.
+Each change of state is checked against the edges in `dragoman.states`. What each operation does is
+said in `dragoman.testing.store_model_events` and its neighbours.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
 import attrs
 
-from dragoman.errors import StaleLease
 from dragoman.keys import ConversationKey
-from dragoman.messages import Address, Inbound, Place
-from dragoman.states import EVENT_EDGES, DeliveryState, EventState, TurnState
+from dragoman.messages import Address, Place
+from dragoman.states import DeliveryState, EventState, TurnState
 from dragoman.store import operations as ops
-from dragoman.testing.store_model_rows import ModelDelivery, ModelEvent, ModelTurn
+from dragoman.testing.store_model_rows import (
+    ModelCall,
+    ModelDelivery,
+    ModelEvent,
+    ModelRecord,
+    ModelTurn,
+)
 
 KeyT = TypeVar("KeyT")
 SessionKey = tuple[ConversationKey, str, str]
@@ -26,20 +32,25 @@ SessionKey = tuple[ConversationKey, str, str]
 
 @attrs.define(eq=False)
 class StoreModel:
-    """What a store has to hold, and how each operation changes it."""
+    """What a store has to hold, and what several operations do to it."""
 
     events: dict[int, ModelEvent] = attrs.field(factory=dict)
     turns: dict[str, ModelTurn] = attrs.field(factory=dict)
     deliveries: dict[str, ModelDelivery] = attrs.field(factory=dict)
-    records: dict[tuple[str, str], list[list[str]]] = attrs.field(factory=dict)
-    """Generations of items, by session and namespace."""
+    records: dict[tuple[str, str], list[ModelRecord]] = attrs.field(factory=dict)
+    """By session and namespace, the newest last."""
+    calls: dict[str, ModelCall] = attrs.field(factory=dict)
+    """By effect key."""
     values: dict[tuple[str, str], str] = attrs.field(factory=dict)
     sessions: dict[SessionKey, str] = attrs.field(factory=dict)
     conversations: dict[ConversationKey, str] = attrs.field(factory=dict)
-    batches: set[str] = attrs.field(factory=set)
     places: Iterator[int] = attrs.field(factory=itertools.count)
 
     # -- what holds now --------------------------------------------------------------------------
+
+    def undecided(self) -> list[ModelEvent]:
+        """Return the events that nobody has decided on, in order of receipt."""
+        return [self.events[id_] for id_ in sorted(self.events) if self.events[id_].undecided]
 
     def queued(self, session_id: str) -> list[ModelEvent]:
         """Return the waiting events of a session, in order of receipt."""
@@ -49,6 +60,10 @@ class StoreModel:
             if self.events[id_].session_id == session_id
             and self.events[id_].state is EventState.QUEUED
         ]
+
+    def session_key(self, session_id: str) -> SessionKey:
+        """Return what a session is the session of."""
+        return next(key for key, id_ in self.sessions.items() if id_ == session_id)
 
     def open_turn(self, session_id: str) -> ModelTurn | None:
         """Return the turn that holds a session."""
@@ -86,273 +101,100 @@ class StoreModel:
         """Return the rows of a turn's reply, in the order in which they were made."""
         return [part for part in self.deliveries.values() if part.turn_id == turn_id]
 
-    # -- operations ------------------------------------------------------------------------------
-
-    def apply(self, op: ops.Operation[Any], answer: Any) -> Any:
-        """Apply an operation; return what a store has to answer, given the ids in ``answer``."""
-        if isinstance(op, _FENCED) and not self._holds(op):
-            return StaleLease(op.lease.turn_id, op.lease.fence)
-        handle: Callable[[Any, Any], Any] = getattr(self, f"_{type(op).__name__.lower()}")
-        return handle(op, answer)
-
-    def _holds(self, op: ops.Finish | ops.OpenPart | ops.Shown | ops.AppendRecords) -> bool:
-        turn = self.turns.get(op.lease.turn_id)
-        if turn is None or op.lease.fence != 1:
-            return False
-        again = isinstance(op, ops.Finish) and (turn.state, turn.ended_at) == (op.state, op.now)
-        return again or turn.state is TurnState.RUNNING
-
-    def _receive(self, op: ops.Receive, answer: ops.Received) -> ops.Received:
-        for event in self.events.values():
-            if _native(event.inbound) == _native(op.inbound):
-                return ops.Received(event.id, duplicate=True)
-        assert answer.event_id > max(self.events, default=0), "order of receipt"
-        self.events[answer.event_id] = ModelEvent(answer.event_id, op.inbound, op.now)
-        return ops.Received(answer.event_id, duplicate=False)
-
-    def _settle(self, op: ops.Settle, _: object) -> bool:
-        event = self.events[op.event_id]
-        open_ = event.state in {EventState.RECEIVED, EventState.QUEUED}
-        if open_ and op.state in EVENT_EDGES[event.state]:
-            event.move(op.state)
-            event.reason, event.rule, event.item = op.reason, op.rule or event.rule, ""
-            self._notify(op.notice)
-        return (event.state, event.reason) == (op.state, op.reason)
-
-    def _accept(self, op: ops.Accept, answer: ops.Accepted) -> ops.Accepted:
-        event = self.events[op.event_id]
-        if event.state is EventState.RECEIVED:
-            session = (op.conversation, op.profile, op.runtime)
-            event.session_id = _learn(self.sessions, session, answer.session_id)
-            event.rule, event.namespace, event.item = op.rule, op.namespace, op.item
-            if op.text is not None:
-                event.inbound = attrs.evolve(event.inbound, text=op.text)
-            self._admit(event, op)
-        return ops.Accepted(
-            event.session_id,
-            self._grant(op.adoption, answer.turn),
-            full=(event.state, event.reason) == (EventState.REFUSED, "queue full"),
-        )
-
-    def _admit(self, event: ModelEvent, op: ops.Accept) -> None:
-        queued = self.queued(event.session_id)
-        if op.adoption and not queued and not self.open_turn(event.session_id):
-            self._begin(op.adoption, event)
-        elif len(queued) < op.queue_limit:
-            event.move(EventState.QUEUED)
-        else:
-            event.move(EventState.REFUSED)
-            event.reason, event.item = "queue full", ""
-            self._notify(op.full_notice)
-
-    def _adopt(self, op: ops.Adopt, answer: ops.TurnGrant | None) -> ops.TurnGrant | None:
-        self._take_over(op.session_id, op.adoption)
-        return self._grant(op.adoption, answer)
-
-    def _finish(self, op: ops.Finish, answer: ops.Ended) -> ops.Ended:
-        turn = self.turns[op.lease.turn_id]
-        if turn.state is TurnState.RUNNING:
-            turn.move(op.state)
-            turn.ended_at, turn.failure = op.now, op.failure
-            turn.detail, turn.usage = op.detail, op.usage
-            for event in self.inputs(op.lease.turn_id):
-                event.move(EventState.ANSWERED)
-                event.item = ""
-            self._settle_parts(op)
-            if op.adoption:
-                self._take_over(turn.session_id, op.adoption)
-        return ops.Ended(next=self._grant(op.adoption, getattr(answer, "next", None)))
-
-    def _settle_parts(self, op: ops.Finish) -> None:
-        rows = self.parts(op.lease.turn_id)
-        for part in op.parts:
-            row = self.deliveries.setdefault(
-                part.delivery_id,
-                ModelDelivery(
-                    part.delivery_id, op.lease.turn_id, part.number, rows[0].address, part.state
-                ),
-            )
-            assert row.state is part.state or row.move(part.state)
-            row.part, row.text = part.number, part.text
-            row.owe(next(self.places), op.now)
-        for row in rows:
-            if row.place is None:
-                row.move(DeliveryState.ABANDONED)
-
-    def _renew(self, op: ops.Renew, _: object) -> int:
-        mine = [
-            turn
-            for turn in self.turns.values()
-            if turn.wish.owner == op.owner and turn.state is TurnState.RUNNING
+    def items(self, session_id: str, namespace: str) -> list[str]:
+        """Return the items of a list's newest generation."""
+        rows = self.records.get((session_id, namespace), [])
+        return [
+            row.item
+            for row in rows
+            if row.item is not None and row.generation == rows[-1].generation
         ]
-        for turn in mine:
-            turn.lease_until = op.lease_until
-        return len(mine)
 
-    def _recover(self, op: ops.Recover, _: object) -> ops.Recovered:
-        lost = [
-            turn
-            for turn in self.turns.values()
-            if turn.state is TurnState.RUNNING
-            and turn.wish.owner != op.owner
-            and (op.everyone or turn.lease_until < op.boot)
-        ]
-        lost.sort(key=lambda turn: self.inputs(turn.wish.turn_id)[0].id)
-        for turn in lost:
-            turn.move(TurnState.INTERRUPTED)
-            turn.ended_at = op.now
-            for event in self.inputs(turn.wish.turn_id):
-                event.move(EventState.REFUSED)
-                event.reason, event.item = "interrupted", ""
-            self._interrupt(op, self.parts(turn.wish.turn_id))
-        uncertain, expired = self._doubt(op) if op.everyone else (0, 0)
-        names = {turn.wish.turn_id for turn in lost}
-        return ops.Recovered(interrupted=tuple(sorted(names)), uncertain=uncertain, expired=expired)
+    def has_batch(self, batch: str) -> bool:
+        """Whether something was kept under that name."""
+        return any(row.batch == batch for rows in self.records.values() for row in rows)
 
-    def _interrupt(self, op: ops.Recover, rows: list[ModelDelivery]) -> None:
-        rows = sorted(rows, key=lambda row: row.part)
-        last = next((row for row in reversed(rows) if row.native_id), rows[0])
-        for row in rows:
-            if row is last:
-                row.move(DeliveryState.PENDING)
-                row.text = f"{row.shown}\n\n{op.mark}" if row.shown else op.notice
-            elif row.native_id:
-                row.move(DeliveryState.DELIVERED)
-                row.text = row.shown or ""
-            else:
-                row.move(DeliveryState.ABANDONED)
-            row.owe(next(self.places), op.now)
+    # -- what several operations do --------------------------------------------------------------
 
-    def _doubt(self, op: ops.Recover) -> tuple[int, int]:
-        uncertain = expired = 0
-        for row in self.deliveries.values():
-            if row.state is DeliveryState.SENDING and row.place is not None:
-                doubt = DeliveryState.PENDING if row.native_id else DeliveryState.UNCERTAIN
-                row.move(doubt)
-                uncertain += doubt is DeliveryState.UNCERTAIN
-            owed = row.state in {DeliveryState.PENDING, DeliveryState.UNCERTAIN}
-            if owed and row.ready_at < op.oldest:
-                row.move(DeliveryState.ABANDONED)
-                row.error = "expired"
-                expired += 1
-        return uncertain, expired
-
-    def _openpart(self, op: ops.OpenPart, _: object) -> None:
-        first = self.parts(op.lease.turn_id)[0]
-        self.deliveries.setdefault(
-            op.delivery_id,
-            ModelDelivery(
-                op.delivery_id,
-                op.lease.turn_id,
-                op.number,
-                first.address,
-                DeliveryState.SENDING,
-            ),
-        )
-
-    def _shown(self, op: ops.Shown, _: object) -> None:
-        row = self.deliveries.get(op.delivery_id)
-        if row and row.turn_id == op.lease.turn_id:
-            row.native_id, row.shown = op.native_id, op.text
-
-    def _post(self, op: ops.Post, _: object) -> None:
-        self._notify(op.delivery)
-
-    def _beginsend(self, op: ops.BeginSend, _: object) -> bool:
-        row = self.deliveries[op.delivery_id]
-        if row.place is None or op.attempt < row.attempts:
-            return False
-        if row.state is not DeliveryState.SENDING and not row.move(DeliveryState.SENDING):
-            return False
-        row.attempts = op.attempt
-        return True
-
-    def _endsend(self, op: ops.EndSend, _: object) -> None:
-        row = self.deliveries[op.delivery_id]
-        if row.place is not None and row.move(op.state):
-            row.native_id = op.native_id or row.native_id
-            row.shown = row.shown if op.shown is None else op.shown
-            row.error = op.error
-
-    def _appendrecords(self, op: ops.AppendRecords, _: object) -> None:
-        if op.batch in self.batches or not (op.items or op.new_generation):
-            return
-        self.batches.add(op.batch)
-        session_id = self.turns[op.lease.turn_id].session_id
-        generations = self.records.setdefault((session_id, op.namespace), [[]])
-        if op.new_generation:
-            generations.append([])
-        generations[-1].extend(op.items)
-
-    def _putvalue(self, op: ops.PutValue, _: object) -> None:
-        self.values[op.component, op.name] = op.value
-
-    def _deletevalue(self, op: ops.DeleteValue, _: object) -> bool:
-        return self.values.pop((op.component, op.name), None) is not None
-
-    # -- what several of them do -----------------------------------------------------------------
-
-    def _notify(self, notice: ops.Delivery | None) -> None:
+    def notify(self, notice: ops.Delivery | None) -> None:
+        """Owe a message, unless it is known."""
         if notice and notice.id not in self.deliveries:
             row = ModelDelivery(notice.id, "", 0, notice.address, notice.state, notice.reply_to)
             row.text = notice.text
             row.owe(next(self.places), notice.ready_at)
             self.deliveries[notice.id] = row
 
-    def _take_over(self, session_id: str, wish: ops.Adoption) -> None:
+    def append(
+        self, name: tuple[str, str], batch: str, items: Sequence[str], turn_id: str, fresh: bool
+    ) -> None:
+        """Add items to a list, or begin a generation with them."""
+        rows = self.records.setdefault(name, [])
+        generation = rows[-1].generation if rows else 1
+        if fresh:
+            generation += 1
+            rows.append(ModelRecord(generation, None, batch, turn_id))
+        rows.extend(ModelRecord(generation, item, batch, turn_id) for item in items)
+
+    def take_over(self, session_id: str, wish: ops.Adoption) -> None:
+        """Begin a turn in a session that is free and has waiting events."""
         queued = self.queued(session_id)
         if queued and wish.turn_id not in self.turns and not self.open_turn(session_id):
-            self._begin(wish, queued[0])
+            collects = self.session_key(session_id)[1] in wish.collect
+            self.begin(wish, queued if collects else queued[:1])
 
-    def _begin(self, wish: ops.Adoption, event: ModelEvent) -> None:
-        event.move(EventState.ADOPTED)
-        event.turn_id = wish.turn_id
-        self.turns[wish.turn_id] = ModelTurn(wish, event.session_id, wish.lease_until)
-        if event.item and event.namespace:
-            key = (event.session_id, event.namespace)
-            self.records.setdefault(key, [[]])[-1].append(event.item)
-        address = event.inbound.address
+    def begin(self, wish: ops.Adoption, events: Sequence[ModelEvent]) -> None:
+        """Begin a turn with some events."""
+        first = events[0]
+        turn = ModelTurn(wish, first.session_id, wish.lease_until, wish.owner)
+        self.turns[wish.turn_id] = turn
+        self.adopt(wish.turn_id, events)
+        address = first.inbound.address
         self.deliveries[wish.delivery_id] = ModelDelivery(
             wish.delivery_id,
             wish.turn_id,
             0,
             address,
             DeliveryState.SENDING,
-            "" if address.place is Place.DM else event.inbound.message_id,
+            "" if address.place is Place.DM else first.inbound.message_id,
         )
 
-    def _grant(
+    def adopt(self, turn_id: str, events: Sequence[ModelEvent]) -> None:
+        """Give events to a turn, and their items to its session."""
+        for event in events:
+            event.move(EventState.ADOPTED)
+            event.turn_id = turn_id
+            if event.item:
+                name = (event.session_id, event.namespace)
+                self.append(name, f"input:{event.id}", [event.item], turn_id, fresh=False)
+
+    def first_grant(
         self, wish: ops.Adoption | None, answer: ops.TurnGrant | None
     ) -> ops.TurnGrant | None:
+        """Return what a wish was given, as long as nobody has begun that turn again."""
         turn = self.turns.get(wish.turn_id) if wish else None
-        if wish is None or turn is None or turn.state is not TurnState.RUNNING:
+        if wish is None or turn is None or turn.attempt > 1 or turn.state is not TurnState.RUNNING:
             return None
-        (key, profile, runtime), session_id = next(
-            item for item in self.sessions.items() if item[1] == turn.session_id
-        )
+        return self.grant(turn, (ops.KnownPart(delivery_id=wish.delivery_id),), answer)
+
+    def grant(
+        self, turn: ModelTurn, parts: tuple[ops.KnownPart, ...], answer: ops.TurnGrant | None
+    ) -> ops.TurnGrant:
+        """Return the grant of a running turn."""
+        key, profile, runtime = self.session_key(turn.session_id)
         return ops.TurnGrant(
-            lease=ops.TurnLease(wish.turn_id, 1, session_id),
-            conversation_id=_learn(
+            lease=ops.TurnLease(turn.wish.turn_id, turn.fence, turn.session_id),
+            conversation_id=learn(
                 self.conversations, key, answer.conversation_id if answer else ""
             ),
             profile=profile,
             runtime=runtime,
-            inputs=tuple(
-                ops.StoredEvent(event.id, event.inbound, event.received_at)
-                for event in self.inputs(wish.turn_id)
-            ),
-            delivery_id=wish.delivery_id,
+            inputs=tuple(event.stored for event in self.inputs(turn.wish.turn_id)),
+            parts=parts,
+            attempt=turn.attempt,
         )
 
 
-_FENCED = (ops.Finish, ops.OpenPart, ops.Shown, ops.AppendRecords)
-
-
-def _native(event: Inbound) -> tuple[str, str]:
-    return (event.address.platform, event.native_id)
-
-
-def _learn(known: dict[KeyT, str], key: KeyT, found: str) -> str:
+def learn(known: dict[KeyT, str], key: KeyT, found: str) -> str:
     """Return the id of ``key``: the known one, or ``found`` if that is nobody else's."""
     if key not in known:
         assert found

@@ -32,10 +32,20 @@ class ModelEvent:
     namespace: str = ""
     item: str = ""
 
-    def move(self, state: EventState) -> None:
+    def move(self, state: EventState, reason: str = "") -> None:
         """Change the state, along an edge."""
         assert state in EVENT_EDGES[self.state], (self.state, state)
-        self.state = state
+        self.state, self.reason = state, reason
+
+    @property
+    def undecided(self) -> bool:
+        """Whether nobody has decided on it."""
+        return self.state in {EventState.RECEIVED, EventState.HELD}
+
+    @property
+    def stored(self) -> ops.StoredEvent:
+        """The event as a reader sees it."""
+        return ops.StoredEvent(self.id, self.inbound, self.received_at)
 
 
 @attrs.define(eq=False)
@@ -45,6 +55,9 @@ class ModelTurn:
     wish: ops.Adoption
     session_id: str
     lease_until: float
+    owner: str
+    fence: int = 1
+    attempt: int = 1
     state: TurnState = TurnState.RUNNING
     ended_at: float | None = None
     failure: FailureKind | None = None
@@ -100,3 +113,27 @@ class ModelDelivery:
             ready_at=self.ready_at,
             turn_id=self.turn_id,
         )
+
+
+@attrs.frozen
+class ModelRecord:
+    """An item of a list, or without one the beginning of a generation."""
+
+    generation: int
+    item: str | None
+    batch: str
+    turn_id: str
+
+
+@attrs.define(eq=False)
+class ModelCall:
+    """A call in the journal."""
+
+    turn_id: str
+    call_key: str
+    tool: str
+    read_only: bool
+    fence: int
+    begun_at: float
+    result: str | None = None
+    ended_at: float | None = None

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 import re
+import secrets
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 
 import attrs
 
-from dragoman.clock import Clock
-from dragoman.components import Component
-from dragoman.errors import DragomanError
-from dragoman.hookspecs import hookimpl
-from dragoman.keys import new_id
-from dragoman.protocols import ComponentRecords, Host, MemoryStore, Note
+from dragoman import (
+    Clock,
+    Component,
+    ComponentRecords,
+    DragomanError,
+    Host,
+    MemoryStore,
+    Note,
+    hookimpl,
+)
 
 
 class MemoryFull(DragomanError):
@@ -57,7 +62,7 @@ class Notes:
         if len(await self.list(scope)) >= self._config.notes_per_scope:
             msg = f"{self._config.notes_per_scope} notes are kept already; delete some first"
             raise MemoryFull(msg)
-        note = Note(new_id("note"), text.replace("\0", ""), self._clock.now())
+        note = Note(f"note_{secrets.token_hex(12)}", text.replace("\0", ""), self._clock.now())
         value = json.dumps({"text": note.text, "at": note.created_at.isoformat()})
         await self._records.put(json.dumps(scope) + note.id, value)
         return note

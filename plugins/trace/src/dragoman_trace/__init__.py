@@ -10,11 +10,7 @@ from pathlib import Path
 import anyio
 import attrs
 
-from dragoman.clock import Clock
-from dragoman.components import Component
-from dragoman.hookspecs import hookimpl
-from dragoman.protocols import Host, Sink, TurnInfo, TurnSink
-from dragoman.runevents import RunEvent
+from dragoman import Clock, Component, Host, RunEvent, Sink, TurnInfo, TurnSink, hookimpl
 
 _TEXTS = frozenset({"text", "arguments", "state"})
 

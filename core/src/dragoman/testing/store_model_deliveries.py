@@ -1,0 +1,61 @@
+"""What the operations on the ledger, and on components' values, do to the model."""
+
+from __future__ import annotations
+
+from dragoman.states import DeliveryState
+from dragoman.store import operations as ops
+from dragoman.testing.store_model import StoreModel
+from dragoman.testing.store_model_rows import ModelDelivery
+
+
+def open_part(model: StoreModel, op: ops.OpenPart, _: object) -> None:
+    """Add a streamed part."""
+    first = model.parts(op.lease.turn_id)[0]
+    model.deliveries.setdefault(
+        op.delivery_id,
+        ModelDelivery(
+            op.delivery_id, op.lease.turn_id, op.number, first.address, DeliveryState.SENDING
+        ),
+    )
+
+
+def shown(model: StoreModel, op: ops.Shown, _: object) -> None:
+    """Note what the turn's own part shows."""
+    row = model.deliveries.get(op.delivery_id)
+    if row and row.turn_id == op.lease.turn_id:
+        row.native_id, row.shown = op.native_id, op.text
+
+
+def post(model: StoreModel, op: ops.Post, _: object) -> None:
+    """Owe a message."""
+    model.notify(op.delivery)
+
+
+def begin_send(model: StoreModel, op: ops.BeginSend, _: object) -> bool:
+    """Send what is owed."""
+    row = model.deliveries[op.delivery_id]
+    if row.place is None or op.attempt < row.attempts:
+        return False
+    if row.state is not DeliveryState.SENDING and not row.move(DeliveryState.SENDING):
+        return False
+    row.attempts = op.attempt
+    return True
+
+
+def end_send(model: StoreModel, op: ops.EndSend, _: object) -> None:
+    """Note what came of a send."""
+    row = model.deliveries[op.delivery_id]
+    if row.place is not None and row.move(op.state):
+        row.native_id = op.native_id or row.native_id
+        row.shown = row.shown if op.shown is None else op.shown
+        row.error = op.error
+
+
+def put_value(model: StoreModel, op: ops.PutValue, _: object) -> None:
+    """Write a value."""
+    model.values[op.component, op.name] = op.value
+
+
+def delete_value(model: StoreModel, op: ops.DeleteValue, _: object) -> bool:
+    """Delete a value."""
+    return model.values.pop((op.component, op.name), None) is not None
