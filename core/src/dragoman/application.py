@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Final
@@ -57,6 +57,8 @@ class Application:
     catalogue: Catalogue
     redactor: Redactor = attrs.field(factory=Redactor)
     clock: Clock = attrs.field(factory=SystemClock)
+    lag: Callable[[], float] = attrs.field(default=lambda: 0.0)
+    """Tells the longest time that the event loop was held lately, seconds."""
     _stop: anyio.Event = attrs.field(init=False, factory=anyio.Event)
     _store: Store | None = attrs.field(init=False, default=None)
     _opened: anyio.Event = attrs.field(init=False, factory=anyio.Event)
@@ -84,7 +86,7 @@ class Application:
         log = logger("gateway", self.redactor)
         async with open_store(self.manifest, self.catalogue, self.clock, self.redactor) as store:
             self._store = store
-            health = Health(self.clock, self._kinds(), store)
+            health = Health(self.clock, self._kinds(), store, lambda: self.lag())
             opener = Opener(
                 self.manifest, self.catalogue, store, self.clock, self.redactor, log, health
             )

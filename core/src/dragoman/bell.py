@@ -35,6 +35,7 @@ async def answer(
     data_dir: Path, look: Callable[[], Awaitable[None]], *, clock: Clock, log: logging.Logger
 ) -> None:
     """Call ``look`` whenever the bell rings, and now and then, until cancelled."""
+    data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = data_dir / NAME
     path.unlink(missing_ok=True)
     rung = anyio.Event()

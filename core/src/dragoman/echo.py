@@ -41,7 +41,7 @@ class Echo:
     _config: EchoConfig
     _clock: Clock
     capabilities: RuntimeCapabilities = attrs.field(
-        init=False, factory=lambda: RuntimeCapabilities(stream=True)
+        init=False, factory=lambda: RuntimeCapabilities(stream=True, journal=True)
     )
 
     def encode_input(self, message: TurnInput) -> EncodedInput | None:

@@ -1,5 +1,6 @@
 """What other components mount: served below its path, and nobody else's trouble."""
 
+import logging
 from contextlib import asynccontextmanager
 
 import anyio
@@ -9,7 +10,9 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from dragoman import PluginError
+from dragoman import Mount, PluginError
+from dragoman.testing import VirtualClock
+from dragoman_http.mounted import MountedApp
 from stage import table
 
 pytestmark = pytest.mark.anyio
@@ -152,3 +155,22 @@ def leaves(error):
     if isinstance(error, BaseExceptionGroup):
         return [leaf for inner in error.exceptions for leaf in leaves(inner)]
     return [error]
+
+
+async def test_a_socket_whose_application_raises_is_closed():
+    async def raises(scope, receive, send):
+        if scope["type"] == "websocket":
+            raise ValueError
+
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    mount = Mount(path="/ws", app=raises, owner="extensions.guest")
+    app = MountedApp(mount, VirtualClock(), logging.getLogger("test"))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(app.live)
+        await app({"type": "websocket", "path": "/ws"}, None, send)
+        app.end()
+    assert sent == [{"type": "websocket.close", "code": 1011}]

@@ -131,7 +131,11 @@ class _Service:
 
     async def _work(self) -> None:
         limits = self._app.manifest.limits
-        async with watch_loop(self._log, limits.loop_limit), anyio.create_task_group() as tasks:
+        async with (
+            watch_loop(self._log, limits.loop_limit) as watch,
+            anyio.create_task_group() as tasks,
+        ):
+            self._app.lag = lambda: watch.lag
             tasks.start_soon(self._notifier.give_signs_of_life)
             if self._companion:
                 tasks.start_soon(self._companion, self._app)

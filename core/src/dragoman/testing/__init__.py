@@ -11,7 +11,9 @@ if "pytest" in sys.modules:
         "dragoman.testing.store",
         "dragoman.testing.store_machine",
         "dragoman.testing.store_model",
+        "dragoman.testing.store_model_events",
         "dragoman.testing.store_model_rows",
+        "dragoman.testing.store_model_turns",
         "dragoman.testing.store_queries",
         "dragoman.testing.store_rows",
     )

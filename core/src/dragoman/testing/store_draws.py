@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import attrs
 from hypothesis import strategies as st
@@ -14,16 +14,8 @@ from dragoman.messages import Address, Inbound, Place, Sender
 from dragoman.runevents import FailureKind, Usage
 from dragoman.states import DeliveryState, EventState, TurnState
 from dragoman.store import operations as ops
-from dragoman.testing.store_model import StoreModel
+from dragoman.testing.store_choices import OWNERS, TEXTS, TIMES, Choices
 from dragoman.testing.store_scene import NOW
-
-T = TypeVar("T")
-
-CHANNELS: Final = ("1", "2")
-OWNERS: Final = ("me", "another")
-TEXTS: Final = st.sampled_from(["", "a", "é😀", "line\nline", '{"a": "\\u0000"}'])
-TIMES: Final = st.sampled_from([NOW - 5, NOW, NOW + 5])
-"""The wall clock goes back and forth: order never depends on it."""
 
 _ENDS: Final = st.sampled_from([state for state in TurnState if state.final])
 _SETTLED: Final = st.sampled_from(
@@ -38,30 +30,31 @@ _NAMES: Final = st.sampled_from(["a", "ab", "b", "é"])
 
 
 @attrs.define(eq=False)
-class Draws:
+class Draws(Choices):
     """Draws operations that depend on what a store holds."""
 
-    model: StoreModel
-    data: st.DataObject
     history: Sequence[ops.Operation[Any]]
     """What was asked for before, the latest last."""
-    made: int
-    """How many ids were made before."""
 
     def operation(self) -> ops.Operation[Any]:
         """Return an operation that can be asked for now."""
         kinds: list[tuple[int, Callable[[], ops.Operation[Any]]]] = [(8, self.receive)]
         if self.model.events:
-            kinds += [(12, self.accept), (2, self.settle)]
+            kinds += [(12, self.accept), (2, self.settle), (1, self.stop)]
+        if len(self.model.events) > 1:
+            kinds += [(3, self.merge)]
         if self.model.sessions:
-            kinds += [(4, self.adopt)]
+            kinds += [(4, self.adopt), (1, self.reset)]
         if self.model.turns:
             often = 4 if self.running() else 1
             kinds += [(2 * often, self.finish), (often, self.append)]
-            kinds += [(often, self.open_part), (often, self.shown)]
+            kinds += [(often, self.open_part), (often, self.shown), (often, self.absorb)]
+            kinds += [(often, self.begin_tool)]
+        if self.model.calls:
+            kinds += [(2, self.end_tool)]
         if self.model.deliveries:
             kinds += [(4, self.begin_send), (5, self.end_send)]
-        kinds += [(1, self.post), (1, self.renew), (1, self.recover), (1, self.put)]
+        kinds += [(1, self.post), (1, self.renew), (2, self.recover), (1, self.put)]
         kinds += [(1, self.delete)]
         if self.history:
             kinds += [(5, self.again), (3, self.forged)]
@@ -72,15 +65,53 @@ class Draws:
     def receive(self) -> ops.Receive:
         """A platform delivers an event, perhaps not for the first time."""
         native = self.data.draw(st.integers(1, 40))
-        inbound = Inbound(
+        inbound = self.inbound(native, self.channel())
+        held = self.one([False, False, True])
+        return ops.Receive(inbound=inbound, now=self.data.draw(TIMES), held=held)
+
+    def inbound(self, native: int, channel: str) -> Inbound:
+        """Return a message of one of two people."""
+        return Inbound(
             native_id=str(native),
-            address=Address("stub", self.channel(), place=self.one([Place.DM, Place.GROUP])),
-            sender=Sender("7"),
+            address=Address("stub", channel, place=self.one([Place.DM, Place.GROUP])),
+            sender=Sender(self.one(["7", "7", "8"])),
             text=self.data.draw(TEXTS),
             sent_at=datetime.fromtimestamp(NOW, UTC),
             message_id=f"m{native}",
         )
-        return ops.Receive(inbound=inbound, now=self.data.draw(TIMES))
+
+    def merge(self) -> ops.Operation[Any]:
+        """Messages of a lane belong together; one that is alone there gets company first."""
+        event = self.model.events[self.waiting()]
+        others = self.beside(event)
+        if not others:
+            return self.receive()
+        undecided = [id_ for id_ in others if self.model.events[id_].undecided]
+        chosen = undecided if self.mostly() and undecided else others
+        parts = self.data.draw(
+            st.lists(st.sampled_from(chosen), min_size=1, max_size=2, unique=True)
+        )
+        return ops.Merge(
+            event_id=event.id,
+            inbound=attrs.evolve(event.inbound, text=self.data.draw(TEXTS)),
+            parts=tuple(parts),
+            item=self.data.draw(st.none() | TEXTS) if event.namespace else None,
+        )
+
+    def stop(self) -> ops.Stop:
+        """Somebody has enough: the one who sent an event, or another one."""
+        event = self.model.events[self.event()]
+        sessions = [
+            id_
+            for (key, _, _), id_ in self.model.sessions.items()
+            if key.channel == event.inbound.address.channel
+        ]
+        return ops.Stop(
+            session_id=self.one([*sessions, ""]),
+            event_id=event.id,
+            lane=event.inbound.address.lane,
+            sender=self.one([event.inbound.sender.id, "8"]),
+        )
 
     def accept(self) -> ops.Accept:
         """An event is admitted: most often one that is new."""
@@ -113,8 +144,18 @@ class Draws:
 
     def adopt(self) -> ops.Adopt:
         """A slot is free for a session."""
-        session_id = self.one(list(self.model.sessions.values()))
-        return ops.Adopt(session_id=session_id, adoption=self.adoption())
+        return ops.Adopt(session_id=self.session(), adoption=self.adoption())
+
+    def absorb(self) -> ops.Absorb:
+        """A runtime takes what came in: what waits in its session, and (wrongly) other events."""
+        lease = self.lease()
+        waiting = [event.id for event in self.model.queued(lease.session_id)]
+        chosen = [id_ for id_ in waiting if self.mostly()]
+        return ops.Absorb(lease=lease, event_ids=(*chosen, self.event()))
+
+    def reset(self) -> ops.Reset:
+        """Somebody wants to begin anew."""
+        return ops.Reset(session_id=self.session(), event_id=self.event())
 
     def finish(self) -> ops.Finish:
         """A turn ends: with parts that were shown, further parts, or none."""
@@ -160,6 +201,9 @@ class Draws:
             oldest=self.data.draw(TIMES),
             mark="(interrupted)",
             notice="interrupted",
+            retry=self.one([(), ("default",), ("default", "ops"), ("others",)]),
+            attempts=self.data.draw(st.integers(1, 3)),
+            lease_until=self.boot(),
         )
 
     def append(self) -> ops.AppendRecords:
@@ -170,6 +214,31 @@ class Draws:
             batch=self.name("batch"),
             items=tuple(self.data.draw(st.lists(TEXTS, max_size=3))),
             new_generation=self.data.draw(st.booleans()),
+        )
+
+    def begin_tool(self) -> ops.BeginTool:
+        """A tool is about to be called, perhaps once more."""
+        lease = self.lease()
+        name = self.one(["look", "look", "look", "send"])
+        call = self.data.draw(st.integers(1, 2))
+        return ops.BeginTool(
+            lease=lease,
+            effect_key=f"{lease.turn_id}/{name}{call}",
+            call_key=f"{lease.turn_id}/{lease.fence}/{call}",
+            tool=name,
+            read_only=name == "look",
+            now=self.data.draw(TIMES),
+        )
+
+    def end_tool(self) -> ops.EndTool:
+        """A call came to something: one of the turn's own, or (wrongly) another's."""
+        lease = self.lease()
+        own = [key for key, call in self.model.calls.items() if call.turn_id == lease.turn_id]
+        return ops.EndTool(
+            lease=lease,
+            effect_key=self.one(own if self.mostly() and own else list(self.model.calls)),
+            result=self.data.draw(TEXTS),
+            now=self.data.draw(TIMES),
         )
 
     def open_part(self) -> ops.OpenPart:
@@ -237,70 +306,3 @@ class Draws:
             operation = attrs.evolve(operation, delivery_id=self.name("msg"))
         forged: ops.Operation[Any] = operation
         return forged
-
-    # -- parts of operations ---------------------------------------------------------------------
-
-    def event(self) -> int:
-        """Choose an event; one that nobody has decided on where there is one, mostly."""
-        events = self.model.events
-        fresh = [id_ for id_ in events if events[id_].state is EventState.RECEIVED]
-        return self.one(fresh if self.mostly() and fresh else list(events))
-
-    def lease(self) -> ops.TurnLease:
-        """Choose a lease: mostly one that holds, else one that ended or was never given."""
-        turns, running = self.model.turns, self.running()
-        name = self.one(running if self.mostly() and running else list(turns))
-        fence = self.one([1, 1, 1, 1, 1, 1, 2])
-        return ops.TurnLease(name, fence, turns[name].session_id)
-
-    def running(self) -> list[str]:
-        """Return the turns whose lease holds."""
-        turns = self.model.turns
-        return [name for name in turns if turns[name].state is TurnState.RUNNING]
-
-    def delivery(self) -> str:
-        """Choose a part; one that has not ended where there is one, mostly."""
-        rows = self.model.deliveries.values()
-        open_ = [row.id for row in rows if not row.state.final]
-        return self.one(open_ if self.mostly() and open_ else [row.id for row in rows])
-
-    def adoption(self) -> ops.Adoption:
-        """Return a new wish to begin a turn."""
-        return ops.Adoption(
-            turn_id=self.name("turn"),
-            delivery_id=self.name("msg"),
-            owner=self.one(OWNERS),
-            lease_until=100.0,
-            now=NOW,
-        )
-
-    def notice(self) -> ops.Delivery:
-        """Return a new message to a channel."""
-        return ops.Delivery(
-            id=self.name("msg"),
-            address=Address("stub", self.channel()),
-            text="a notice",
-            state=DeliveryState.PENDING,
-            ready_at=self.data.draw(TIMES),
-        )
-
-    def channel(self) -> str:
-        """Choose a channel; one of them is the busier one."""
-        return self.one([CHANNELS[0], *CHANNELS])
-
-    def boot(self) -> float:
-        """Choose a boot time around that of the leases."""
-        return float(self.data.draw(st.integers(50, 150)))
-
-    def one(self, choices: Sequence[T]) -> T:
-        """Choose one of several."""
-        return self.data.draw(st.sampled_from(choices))
-
-    def mostly(self) -> bool:
-        """Choose yes four times of five."""
-        return self.data.draw(st.integers(0, 4)) < 4
-
-    def name(self, kind: str) -> str:
-        """Return a new id; the order of ids says nothing."""
-        self.made += 1
-        return f"{kind}_{self.made * 7919 % 10007:05}"

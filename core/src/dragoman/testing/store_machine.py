@@ -21,6 +21,7 @@ from dragoman.store import operations as ops
 from dragoman.store.writer import rounds
 from dragoman.testing.store_draws import Draws
 from dragoman.testing.store_model import StoreModel
+from dragoman.testing.store_model_apply import apply
 from dragoman.testing.store_queries import check_queries
 from dragoman.testing.store_rows import check_rows, watch_states
 from dragoman.testing.store_scene import OpenStore, together
@@ -47,7 +48,7 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(data=st.data(), hold=st.booleans())
     def step(self, data: st.DataObject, hold: bool) -> None:
         """Draw an operation; let it wait for its commit, or apply it with those that wait."""
-        draws = Draws(self.model, data, [*self.history, *self.group], self.made)
+        draws = Draws(self.model, data, self.made, [*self.history, *self.group])
         operation = draws.operation()
         self.made = draws.made
         if _turn_of(operation) in {_begun_by(other) for other in self.group}:
@@ -72,7 +73,7 @@ class StoreMachine(RuleBasedStateMachine):
         assert self.store.commits == commits + 1
         for _, numbers in rounds(group):
             for number in sorted(numbers, key=lambda number: _turn(group[number])):
-                expected = self.model.apply(group[number], answers[number])
+                expected = apply(self.model, group[number], answers[number])
                 assert_same(group[number], answers[number], expected)
         self.portal.call(check_rows, self.store, self.model)
         self.portal.call(check_queries, self.store, self.model)

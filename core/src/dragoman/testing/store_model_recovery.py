@@ -23,9 +23,7 @@ def recover(model: StoreModel, op: ops.Recover, answer: ops.Recovered) -> ops.Re
     again = [turn for turn in lost if _may_run_again(model, op, turn)]
     ended = [turn for turn in lost if turn not in again]
     grants = {grant.lease.turn_id: grant for grant in answer.again}
-    granted = tuple(
-        _begin_again(model, op, turn, grants.get(turn.wish.turn_id)) for turn in again
-    )
+    granted = tuple(_begin_again(model, op, turn, grants.get(turn.wish.turn_id)) for turn in again)
     for turn in ended:
         turn.move(TurnState.INTERRUPTED)
         turn.ended_at = op.now

@@ -8,9 +8,7 @@ from dragoman.testing.store_model import StoreModel
 from dragoman.testing.store_model_rows import ModelCall, ModelDelivery
 
 
-def adopt(
-    model: StoreModel, op: ops.Adopt, answer: ops.TurnGrant | None
-) -> ops.TurnGrant | None:
+def adopt(model: StoreModel, op: ops.Adopt, answer: ops.TurnGrant | None) -> ops.TurnGrant | None:
     """Begin a turn with what waits."""
     model.take_over(op.session_id, op.adoption)
     return model.first_grant(op.adoption, answer)
@@ -100,9 +98,7 @@ def begin_tool(model: StoreModel, op: ops.BeginTool, _: object) -> ops.Journalle
     """Note a call; one that changes nothing, and has no result, may begin once more."""
     call = model.calls.setdefault(
         op.effect_key,
-        ModelCall(
-            op.lease.turn_id, op.call_key, op.tool, op.read_only, op.lease.fence, op.now
-        ),
+        ModelCall(op.lease.turn_id, op.call_key, op.tool, op.read_only, op.lease.fence, op.now),
     )
     if call.read_only and call.result is None:
         call.call_key, call.fence, call.begun_at = op.call_key, op.lease.fence, op.now

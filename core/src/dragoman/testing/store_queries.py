@@ -6,8 +6,9 @@ from dragoman.messages import Address
 from dragoman.states import EventState
 from dragoman.store.codec import lane_column
 from dragoman.store.sqlite import SqliteStore
-from dragoman.testing.store_draws import CHANNELS
+from dragoman.testing.store_choices import CHANNELS
 from dragoman.testing.store_model import StoreModel
+from dragoman.testing.store_scene import NOW
 
 
 async def check_queries(store: SqliteStore, model: StoreModel) -> None:
@@ -18,18 +19,58 @@ async def check_queries(store: SqliteStore, model: StoreModel) -> None:
     assert list(await read.backlog(100)) == model.backlog()
     assert list(await read.backlog(1, ["stub"])) == model.backlog()[:1]
     assert list(await read.backlog(100, ["another"])) == []
-    assert [event.id for event in await read.received("stub", 0, 100)] == [
-        event.id for event in model.events.values() if event.state is EventState.RECEIVED
-    ]
+    undecided = [event.stored for event in model.undecided()]
+    assert list(await read.received("stub", 0, 100)) == undecided
+    assert list(await read.undecided(model.events)) == undecided
+    await _check_sessions(store, model)
+    await _check_waiting(store, model)
     values = sorted((name, value) for (_, name), value in model.values.items())
     assert list(await read.values("c", "")) == values
     assert list(await read.values("c", "a")) == [v for v in values if v[0].startswith("a")]
 
 
+async def _check_sessions(store: SqliteStore, model: StoreModel) -> None:
+    for key, session_id in model.sessions.items():
+        assert await store.read.session(*key) == session_id
+        turn = model.open_turn(session_id)
+        running = (turn.wish.turn_id, turn.wish.now) if turn else None
+        assert await store.read.running(session_id) == running
+        queued = [event.stored for event in model.queued(session_id)]
+        assert list(await store.read.queued(session_id, 100)) == queued
+
+
+async def _check_waiting(store: SqliteStore, model: StoreModel) -> None:
+    """What can be changed or joined: the oldest message that no turn has begun with."""
+    waiting = [
+        model.events[id_]
+        for id_ in sorted(model.events)
+        if model.events[id_].state in {EventState.HELD, EventState.QUEUED}
+    ]
+    for event in waiting[-3:]:
+        place, sender = event.inbound.address, event.inbound.sender.id
+        found = await store.read.waiting(place, sender, "message_id", event.inbound.message_id)
+        assert found == event.stored
+        oldest = next(
+            other
+            for other in waiting
+            if (other.inbound.address.lane, other.inbound.sender.id) == (place.lane, sender)
+        )
+        assert await store.read.waiting(place, sender, "album", "") == oldest.stored
+        assert await store.read.waiting(place, "nobody", "album", "") is None
+    queued = [event.stored for event in waiting if event.state is EventState.QUEUED]
+    early = [event for event in queued if event.received_at < NOW]
+    assert list(await store.read.overdue(NOW, 100)) == early
+    # The order of receipt says who waits longest, whatever the clock said then.
+    ages = [NOW - event.received_at for event in model.undecided()]
+    ages += [NOW - event.received_at for event in queued[:1]]
+    found_ages = await store.read.oldest(NOW)
+    assert found_ages.get("events") == (max(0.0, *ages) if ages else None)
+
+
 async def _check_records(store: SqliteStore, model: StoreModel) -> None:
     for session_id in model.sessions.values():
         for namespace in ("transcript", "state"):
-            items = model.records.get((session_id, namespace), [[]])[-1]
+            items = model.items(session_id, namespace)
             assert list(await store.read.records(session_id, namespace, None)) == items
             assert list(await store.read.records(session_id, namespace, 2)) == items[-2:]
 

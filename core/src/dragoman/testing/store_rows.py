@@ -22,7 +22,7 @@ _LEGAL: Final = {
 }
 
 _FIRST: Final = {
-    "inbound_events": {EventState.RECEIVED.value},
+    "inbound_events": {EventState.RECEIVED.value, EventState.HELD.value},
     "agent_runs": {TurnState.RUNNING.value},
     "deliveries": {DeliveryState.PENDING.value, DeliveryState.SENDING.value},
 }
@@ -67,25 +67,45 @@ async def check_rows(store: SqliteStore, model: StoreModel) -> None:
         assert legal, f"{kind}: {old} -> {new}"
     await db.execute("DELETE FROM seen")
     await _check_open_turns(store)
+    await _check_events(store, model)
+    await _check_turns(store, model)
+    await _check_deliveries(store, model)
+    await _check_records(store, model)
+    await _check_calls(store, model)
+
+
+async def _check_events(store: SqliteStore, model: StoreModel) -> None:
     assert await _rows(
         store,
-        "SELECT id, state, coalesce(session_id, ''), coalesce(turn_id, ''), rule, reason"
-        " FROM inbound_events",
+        "SELECT id, state, coalesce(session_id, ''), coalesce(turn_id, ''), rule, reason,"
+        " coalesce(item, '') FROM inbound_events",
     ) == _sorted(
-        (event.id, event.state.value, event.session_id, event.turn_id, event.rule, event.reason)
+        (
+            event.id,
+            event.state.value,
+            event.session_id,
+            event.turn_id,
+            event.rule,
+            event.reason,
+            event.item,
+        )
         for event in model.events.values()
     )
+
+
+async def _check_turns(store: SqliteStore, model: StoreModel) -> None:
     assert await _rows(
         store,
-        "SELECT id, session_id, state, fence, owner, lease_until, ended_at, failure, detail,"
-        " requests FROM agent_runs",
+        "SELECT id, session_id, state, fence, attempt, owner, lease_until, ended_at, failure,"
+        " detail, requests FROM agent_runs",
     ) == _sorted(
         (
             turn.wish.turn_id,
             turn.session_id,
             turn.state.value,
-            1,
-            turn.wish.owner,
+            turn.fence,
+            turn.attempt,
+            turn.owner,
             turn.lease_until,
             turn.ended_at,
             turn.failure.value if turn.failure else None,
@@ -94,6 +114,9 @@ async def check_rows(store: SqliteStore, model: StoreModel) -> None:
         )
         for turn in model.turns.values()
     )
+
+
+async def _check_deliveries(store: SqliteStore, model: StoreModel) -> None:
     assert await _rows(
         store,
         "SELECT id, coalesce(turn_id, ''), part, state, coalesce(text, ''), shown, native_id,"
@@ -112,6 +135,39 @@ async def check_rows(store: SqliteStore, model: StoreModel) -> None:
             row.error,
         )
         for row in model.deliveries.values()
+    )
+
+
+async def _check_records(store: SqliteStore, model: StoreModel) -> None:
+    assert await _rows(
+        store,
+        "SELECT session_id, namespace, generation, item, batch, coalesce(turn_id, '') FROM records",
+    ) == _sorted(
+        (*name, row.generation, row.item, row.batch, row.turn_id)
+        for name, rows in model.records.items()
+        for row in rows
+    )
+
+
+async def _check_calls(store: SqliteStore, model: StoreModel) -> None:
+    """Invariant 7: the journal holds what was begun, and the first result of each call."""
+    assert await _rows(
+        store,
+        "SELECT effect_key, turn_id, call_key, tool, read_only, fence, begun_at, result, ended_at"
+        " FROM tool_calls",
+    ) == _sorted(
+        (
+            key,
+            call.turn_id,
+            call.call_key,
+            call.tool,
+            int(call.read_only),
+            call.fence,
+            call.begun_at,
+            call.result,
+            call.ended_at,
+        )
+        for key, call in model.calls.items()
     )
 
 

@@ -28,6 +28,11 @@ async def _receive(scene: Scene) -> ops.Receive:
     return ops.Receive(inbound=scene.inbound(), now=NOW)
 
 
+async def _merge(scene: Scene) -> ops.Merge:
+    event_id, part = [await scene.received(held=True) for _ in range(2)]
+    return scene.merge(event_id, part)
+
+
 async def _settle(scene: Scene) -> ops.Settle:
     return ops.Settle(
         event_id=await scene.received(),
@@ -45,6 +50,24 @@ async def _adopt(scene: Scene) -> ops.Adopt:
     return ops.Adopt(session_id=await scene.queued(), adoption=scene.adoption())
 
 
+async def _absorb(scene: Scene) -> ops.Absorb:
+    grant = await scene.running()
+    return ops.Absorb(lease=grant.lease, event_ids=(await scene.waiting(),))
+
+
+async def _stop(scene: Scene) -> ops.Stop:
+    grant = await scene.running()
+    await scene.waiting()
+    await scene.received(held=True)
+    return scene.stop(grant.lease.session_id, await scene.received())
+
+
+async def _reset(scene: Scene) -> ops.Reset:
+    grant = await scene.running()
+    await scene.store.apply(scene.finish(grant))
+    return ops.Reset(session_id=grant.lease.session_id, event_id=await scene.received())
+
+
 async def _finish(scene: Scene) -> ops.Finish:
     grant = await scene.running()
     await scene.queued()
@@ -58,15 +81,7 @@ async def _renew(scene: Scene) -> ops.Renew:
 
 async def _recover(scene: Scene) -> ops.Recover:
     await scene.running()
-    return ops.Recover(
-        owner="another",
-        everyone=True,
-        boot=0.0,
-        now=NOW,
-        oldest=0.0,
-        mark="(interrupted)",
-        notice="interrupted",
-    )
+    return scene.recover(retry=False)
 
 
 async def _open_part(scene: Scene) -> ops.OpenPart:
@@ -99,6 +114,16 @@ async def _end_send(scene: Scene) -> ops.EndSend:
     )
 
 
+async def _begin_tool(scene: Scene) -> ops.BeginTool:
+    return scene.begin_tool(await scene.running())
+
+
+async def _end_tool(scene: Scene) -> ops.EndTool:
+    begin = await _begin_tool(scene)
+    await scene.store.apply(begin)
+    return ops.EndTool(lease=begin.lease, effect_key=begin.effect_key, result='"sent"', now=NOW)
+
+
 async def _append_records(scene: Scene) -> ops.AppendRecords:
     grant = await scene.running()
     return ops.AppendRecords(
@@ -119,9 +144,13 @@ async def _delete_value(scene: Scene) -> ops.DeleteValue:
 SAMPLES: Final[dict[type[ops.Operation[Any]], Sample]] = {
     ops.Receive: Sample(_receive, lambda first: ops.Received(first.event_id, duplicate=True)),
     ops.Settle: Sample(_settle),
+    ops.Merge: Sample(_merge),
+    ops.Stop: Sample(_stop),
     ops.Accept: Sample(_accept),
     ops.Adopt: Sample(_adopt),
+    ops.Absorb: Sample(_absorb),
     ops.Finish: Sample(_finish),
+    ops.Reset: Sample(_reset),
     ops.Renew: Sample(_renew),
     ops.Recover: Sample(_recover, lambda _: ops.Recovered()),
     ops.OpenPart: Sample(_open_part),
@@ -129,6 +158,8 @@ SAMPLES: Final[dict[type[ops.Operation[Any]], Sample]] = {
     ops.Post: Sample(_post),
     ops.BeginSend: Sample(_begin_send),
     ops.EndSend: Sample(_end_send),
+    ops.BeginTool: Sample(_begin_tool),
+    ops.EndTool: Sample(_end_tool),
     ops.AppendRecords: Sample(_append_records),
     ops.PutValue: Sample(_put_value),
     ops.DeleteValue: Sample(_delete_value, lambda _: False),

@@ -42,19 +42,30 @@ class Scene:
             sent_at=datetime.fromtimestamp(NOW, UTC),
         )
 
-    async def received(self, *, channel: str = "1") -> int:
+    async def received(self, *, channel: str = "1", held: bool = False) -> int:
         """Receive a message; return its event id."""
-        operation = ops.Receive(inbound=self.inbound(channel=channel), now=NOW)
+        operation = ops.Receive(inbound=self.inbound(channel=channel), now=NOW, held=held)
         return (await self.store.apply(operation)).event_id
 
-    def adoption(self) -> ops.Adoption:
+    def merge(self, event_id: int, *parts: int, text: str = "whole") -> ops.Merge:
+        """Return the operation that makes one message of several."""
+        whole = attrs.evolve(self.inbound(native_id="whole"), text=text)
+        return ops.Merge(event_id=event_id, inbound=whole, parts=parts)
+
+    def stop(self, session_id: str, event_id: int, *, sender: str = "7") -> ops.Stop:
+        """Return the stop that the message ``event_id`` asks for."""
+        lane = Address("stub", "1").lane
+        return ops.Stop(session_id=session_id, event_id=event_id, lane=lane, sender=sender)
+
+    def adoption(self, *, owner: str = "me", collect: bool = False) -> ops.Adoption:
         """Return a new wish to begin a turn."""
         return ops.Adoption(
             turn_id=new_id("turn"),
             delivery_id=new_id("msg"),
-            owner="me",
+            owner=owner,
             lease_until=100.0,
             now=NOW,
+            collect=("default",) if collect else (),
         )
 
     def accept(
@@ -89,6 +100,12 @@ class Scene:
         accept = self.accept(event_id, channel=channel, adopt=False)
         return (await self.store.apply(accept)).session_id
 
+    async def waiting(self, *, channel: str = "1") -> int:
+        """Let a message wait in its session; return its event id."""
+        event_id = await self.received(channel=channel)
+        await self.store.apply(self.accept(event_id, channel=channel, adopt=False))
+        return event_id
+
     def finish(self, grant: ops.TurnGrant, *, next_turn: bool = True) -> ops.Finish:
         """Return the end of a turn with a two-part answer."""
         return ops.Finish(
@@ -100,6 +117,36 @@ class Scene:
             ),
             adoption=self.adoption() if next_turn else None,
             now=NOW,
+        )
+
+    def begin_tool(
+        self, grant: ops.TurnGrant, *, call: str = "1", read_only: bool = False
+    ) -> ops.BeginTool:
+        """Return the beginning of a call in a turn."""
+        return ops.BeginTool(
+            lease=grant.lease,
+            effect_key=f"{grant.lease.turn_id}/{call}",
+            call_key=f"{grant.lease.turn_id}/{grant.attempt}/{call}",
+            tool="look" if read_only else "send",
+            read_only=read_only,
+            now=NOW,
+        )
+
+    def recover(
+        self, *, owner: str = "another", retry: bool = True, attempts: int = 3
+    ) -> ops.Recover:
+        """Return what an owner does that finds all others dead."""
+        return ops.Recover(
+            owner=owner,
+            everyone=True,
+            boot=0.0,
+            now=NOW,
+            oldest=0.0,
+            mark="(interrupted)",
+            notice="interrupted",
+            retry=("default",) if retry else (),
+            attempts=attempts,
+            lease_until=300.0,
         )
 
     def notice(self) -> ops.Delivery:
