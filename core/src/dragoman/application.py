@@ -86,7 +86,7 @@ class Application:
         log = logger("gateway", self.redactor)
         async with open_store(self.manifest, self.catalogue, self.clock, self.redactor) as store:
             self._store = store
-            health = Health(self.clock, self._kinds(), store, lambda: self.lag())
+            health = Health(self.clock, self._kinds(), store, self.lag)
             opener = Opener(
                 self.manifest, self.catalogue, store, self.clock, self.redactor, log, health
             )
@@ -120,7 +120,7 @@ class Application:
         recovery = Recovery(self.manifest, assembly, store, self.clock, log)
         again = await recovery.settle(leases, resume=await starts.begin(log))
         async with self._services(
-            store=store, assembly=assembly, hooks=hooks, leases=leases, health=health, log=log
+            store=store, assembly=assembly, hooks=hooks, leases=leases, log=log
         ) as services:
             services.turns.resume(again)
             await hooks.started()
@@ -150,7 +150,6 @@ class Application:
         assembly: Assembly,
         hooks: HookTable,
         leases: Leases,
-        health: Health,
         log: logging.Logger,
     ) -> AsyncIterator[_Services]:
         """Run what outlives the connections: outbox, sinks, turns and leases."""

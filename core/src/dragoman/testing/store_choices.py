@@ -84,7 +84,7 @@ class Choices:
             owner=self.one(OWNERS),
             lease_until=100.0,
             now=NOW,
-            collect=self.one([(), ("default",), ("default", "ops"), ("others",)]),
+            collect=self.one([("default",), ("default", "ops"), ("others",), ()]),
         )
 
     def notice(self) -> ops.Delivery:

@@ -40,22 +40,19 @@ class Draws(Choices):
         """Return an operation that can be asked for now."""
         kinds: list[tuple[int, Callable[[], ops.Operation[Any]]]] = [(8, self.receive)]
         if self.model.events:
-            kinds += [(12, self.accept), (2, self.settle), (1, self.stop)]
-        if len(self.model.events) > 1:
-            kinds += [(3, self.merge)]
+            kinds += [(14, self.accept), (2, self.settle), (1, self.stop), (2, self.merge)]
         if self.model.sessions:
             kinds += [(4, self.adopt), (1, self.reset)]
         if self.model.turns:
             often = 4 if self.running() else 1
-            kinds += [(2 * often, self.finish), (often, self.append)]
-            kinds += [(often, self.open_part), (often, self.shown), (often, self.absorb)]
-            kinds += [(often, self.begin_tool)]
+            kinds += [(often, self.finish), (often, self.append), (often, self.open_part)]
+            kinds += [(often, self.shown), (often, self.absorb), (often, self.begin_tool)]
+            kinds += [(often, self.recover)]
         if self.model.calls:
             kinds += [(2, self.end_tool)]
         if self.model.deliveries:
             kinds += [(4, self.begin_send), (5, self.end_send)]
-        kinds += [(1, self.post), (1, self.renew), (2, self.recover), (1, self.put)]
-        kinds += [(1, self.delete)]
+        kinds += [(1, self.post), (1, self.renew), (1, self.put), (1, self.delete)]
         if self.history:
             kinds += [(5, self.again), (3, self.forged)]
         return self.one([make for weight, make in kinds for _ in range(weight)])()
@@ -144,7 +141,9 @@ class Draws(Choices):
 
     def adopt(self) -> ops.Adopt:
         """A slot is free for a session."""
-        return ops.Adopt(session_id=self.session(), adoption=self.adoption())
+        free = self.model.backlog()
+        session_id = self.one(free) if self.mostly() and free else self.session()
+        return ops.Adopt(session_id=session_id, adoption=self.adoption())
 
     def absorb(self) -> ops.Absorb:
         """A runtime takes what came in: what waits in its session, and (wrongly) other events."""
@@ -201,7 +200,7 @@ class Draws(Choices):
             oldest=self.data.draw(TIMES),
             mark="(interrupted)",
             notice="interrupted",
-            retry=self.one([(), ("default",), ("default", "ops"), ("others",)]),
+            retry=self.one([("default",), ("default", "ops"), ("others",), ()]),
             attempts=self.data.draw(st.integers(1, 3)),
             lease_until=self.boot(),
         )

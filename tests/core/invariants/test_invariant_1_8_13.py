@@ -1,0 +1,112 @@
+"""Invariants of the whole gateway that no single room keeps alone."""
+
+import asyncio
+import contextlib
+import time
+
+import anyio
+import pytest
+
+from dragoman import (
+    ApprovalRequested,
+    Finished,
+    Paused,
+    StoreUnavailable,
+    TextBlock,
+    TextDelta,
+)
+from dragoman.store.operations import Receive
+from dragoman.testing import ScriptedRuntime, StubPlatform, StubPlugin
+from stage import can, gateway
+
+pytestmark = pytest.mark.anyio
+
+HELD = 0.05
+"""Seconds that the loop may be held by one callback."""
+
+
+async def test_invariant_1_nothing_is_confirmed_before_it_is_durable(monkeypatch):
+    """Invariant 1, B2: what the store does not take is not confirmed; what comes again is once."""
+    async with gateway() as stage:
+        store = stage.app.store
+        apply = store.apply
+
+        async def full(operation):
+            if isinstance(operation, Receive):
+                raise StoreUnavailable("no space left")
+            return await apply(operation)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(type(store), "apply", lambda _, operation: full(operation))
+            with pytest.raises(StoreUnavailable):
+                await stage.platform.say("hello", native_id="7")
+        assert await stage.states("inbound_events") == []
+        for _ in range(3):
+            await stage.platform.say("hello", native_id="7")
+            assert len(await stage.states("inbound_events")) == 1  # durable when it returns
+        await stage.until_final()
+        assert stage.platform.shown() == ["hello"]
+
+
+async def test_invariant_8_what_needs_a_decision_ends_visibly_and_is_never_decided_by_itself():
+    """Invariant 8: while nobody can decide, a run that waits for a decision ends, visibly."""
+
+    async def asks(request, host):
+        yield ApprovalRequested("call-1", "delete_everything", "{}")
+        yield Paused("state")
+
+    plugin = StubPlugin(runtimes={"scripted": ScriptedRuntime(asks)})
+    async with gateway(plugin) as stage:
+        await stage.platform.say("clean up")
+        await stage.until_final()
+        assert await stage.states("agent_runs") == ["failed"]
+        assert await stage.rows("SELECT * FROM tool_calls") == []
+        [shown] = stage.platform.shown()
+        assert "something went wrong" in shown
+
+
+@contextlib.contextmanager
+def longest_callback(monkeypatch):
+    """Measure what each callback of the loop costs, in the time of its own thread."""
+    found = [(0.0, "")]
+    run = asyncio.events.Handle._run
+
+    def timed(handle):
+        begun = time.thread_time()
+        try:
+            return run(handle)
+        finally:
+            found.append((time.thread_time() - begun, repr(handle)))
+            found[:] = [max(found)]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(asyncio.events.Handle, "_run", timed)
+        yield found
+
+
+async def test_invariant_13_no_callback_holds_the_loop(monkeypatch):
+    """Invariant 13: long texts in and out, many parts, streamed: each step is short.
+
+    The time that counts is the thread's own, so that a busy machine changes nothing.
+    """
+    paragraph = "Some words, `code`, and 🇵🇹 flags.\n\n```python\n" + "x = 1\n" * 40 + "```\n\n"
+    whole = paragraph * 1200  # about 350 KiB
+
+    async def streams(request, host):
+        for start in range(0, len(whole), 4000):
+            yield TextDelta("1", whole[start : start + 4000])
+            await anyio.lowlevel.checkpoint()
+        yield TextBlock("1", whole)
+        yield Finished()
+
+    plugin = StubPlugin(runtimes={"scripted": ScriptedRuntime(streams, namespace="items")})
+    plugin.platforms["stub"] = StubPlatform(capabilities=can(edit_interval=0.01))
+    async with gateway(plugin) as stage:
+        await stage.platform.say("warm up", channel="2")
+        await stage.until_final()
+        with longest_callback(monkeypatch) as found:
+            await stage.platform.say("y" * 200_000)
+            await stage.until_final(40)
+    seconds, handle = found[0]
+    assert seconds < HELD, (seconds, handle)
+    assert "".join(stage.platform.shown("1")).count("x = 1") == 1200 * 40
