@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from typing import Any, Final
 
 import attrs
-from aiohttp import web
+from aiohttp import ClientPayloadError, web
 
 from peers.telegram_fake import account, editing, sending
 from peers.telegram_fake.errors import BotError, Json
@@ -52,7 +52,7 @@ _PATIENCE: Final = 10.0
 
 
 class _Gone(Exception):
-    """The connection was cut on purpose."""
+    """The connection is cut on purpose, or its client has left."""
 
 
 @attrs.frozen
@@ -69,6 +69,14 @@ def _answer(status: int, body: Json, headers: Mapping[str, str]) -> _Answer:
 
 def _refusal(error: BotError) -> _Answer:
     return _answer(error.status, error.body, error.headers)
+
+
+async def _request(request: web.Request) -> Raw:
+    """Read a request; a client that dies in the middle of one has made no call."""
+    try:
+        return await read_request(request)
+    except (ConnectionError, ClientPayloadError):
+        raise _Gone from None
 
 
 @attrs.define(eq=False)
@@ -190,7 +198,7 @@ class Server:
     async def _begin(self, request: web.Request, method: str) -> tuple[Call, BotError | None]:
         raw, params, mistaken = Raw(), dict[str, Any](), None
         try:
-            raw = await read_request(request)
+            raw = await _request(request)
             params = read(method, raw.params, raw.files, strict=self.strict)
         except BotError as error:
             mistaken, params = error, dict(raw.params)

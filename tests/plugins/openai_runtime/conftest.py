@@ -27,6 +27,9 @@ from dragoman import (
     StaleLease,
     SystemClock,
     TextBlock,
+    ToolBegins,
+    ToolCall,
+    ToolDecision,
     TurnInput,
     TurnRequest,
 )
@@ -102,6 +105,16 @@ FIXTURES = [
     _text("damn", "Never said."),
     _text("long story", STORY, **SLOWLY),
     _text("all at once", STORY),
+    _tool("pay up", "pay", {"amount": 3}),
+    _then("pay up", "It is done."),
+    _tool("say sorry", "sorry"),
+    _then("say sorry", "It is done."),
+    _tool("dawdle", "dawdle"),
+    _then("dawdle", "It is done."),
+    _tool("make a bill", "bill"),
+    _then("make a bill", "It is done."),
+    _tool("ask around", "ask_payer", {"input": "pay up"}),
+    _then("ask around", "It is done."),
     _text("river", STORY, streamingProfile={"ttft": 10, "tps": 300, "jitter": 0}),
     _text("cut me off", STORY, latency=20, disconnectAfterMs=400),
     _error("too many", 429, {"message": "canary", "code": "rate_limit_exceeded"}),
@@ -181,6 +194,21 @@ class FakeTurnHost:
     refusal: Exception | None = None
     writes: int = 0
     spaces: dict[str, FakeRecords] = attrs.field(factory=dict)
+    journal: list[tuple[str, ...]] = attrs.field(factory=list)
+    """What was written down, in order: ("begun", tool, arguments, …) and ("ended", key, result)."""
+    decision: ToolDecision | Exception | None = None
+    """What every call is answered; it begins by default."""
+
+    async def tool_begins(self, call: ToolCall) -> ToolDecision:
+        effect = "read" if call.read_only else "write"
+        self.journal.append(("begun", call.tool, call.arguments, effect))
+        if isinstance(self.decision, Exception):
+            raise self.decision
+        number = sum(entry[0] == "begun" for entry in self.journal)
+        return self.decision or ToolBegins(f"call-{number}", f"effect-{number}")
+
+    async def tool_ended(self, begun: ToolBegins, result: str) -> None:
+        self.journal.append(("ended", begun.effect_key, result))
 
     def records(self, namespace: str) -> FakeRecords:
         return self.spaces.setdefault(namespace, FakeRecords(self))

@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 from agents import (
     Agent,
+    CustomTool,
     GuardrailFunctionOutput,
     RunContextWrapper,
     StopAtTools,
@@ -16,6 +17,10 @@ from agents import (
     input_guardrail,
     output_guardrail,
 )
+from agents.testing import ScriptedModel, assistant_message
+from agents.tool_context import ToolContext
+from openai.types.responses import ResponseCustomToolCall
+from pydantic import BaseModel
 
 from dragoman_openai import TurnContext
 
@@ -46,6 +51,38 @@ async def slow() -> str:
 async def bad() -> str:
     """Fail, and let the model know."""
     raise ValueError("canary-secret")
+
+
+@function_tool(failure_error_function=lambda run, error: "Sorry.")
+async def sorry() -> str:
+    """Fail, with words of its own."""
+    raise ValueError("canary-secret")
+
+
+@function_tool(timeout=0.1)
+async def dawdle() -> str:
+    """Take longer than allowed."""
+    await anyio.sleep_forever()
+    return "never"
+
+
+@function_tool
+def pay(run: RunContextWrapper[TurnContext], amount: int) -> str:
+    """Pay, in a thread."""
+    SEEN.append((run.context.call_key, run.context.effect_key, amount))
+    return f"paid {amount}"
+
+
+class Receipt(BaseModel):
+    """What a typed tool returns."""
+
+    total: int
+
+
+@function_tool(output_type=Receipt)
+async def bill() -> Receipt:
+    """Make a bill."""
+    return Receipt(total=3)
 
 
 @function_tool(failure_error_function=None)
@@ -100,6 +137,11 @@ stopping = Agent(
     tools=[get_weather],
     tool_use_behavior=StopAtTools(stop_at_tool_names=["get_weather"]),
 )
+paying = Agent(name="paying", tools=[pay, sorry, dawdle, bill, get_weather])
+asking = Agent(
+    name="asking",
+    tools=[paying.as_tool(tool_name="ask_payer", tool_description="Ask the paying agent.")],
+)
 approving = Agent(name="approving", tools=[delete_all])
 outer = Agent(
     name="outer",
@@ -121,6 +163,27 @@ def make() -> Agent[Any]:
 def make_for(profile: str) -> Agent[Any]:
     STARTED.append(threading.current_thread().name)
     return Agent(name=f"agent-of-{profile}", instructions=f"For {profile}.")
+
+
+def make_paying_for(profile: str) -> Agent[Any]:
+    return paying.clone(name=f"payer-of-{profile}")
+
+
+def craft(call: ToolContext[TurnContext], text: str) -> str:
+    STARTED.append(text)
+    return "crafted"
+
+
+def make_crafty() -> Agent[Any]:
+    """An agent with a tool of another kind, and a model that calls it."""
+    call = ResponseCustomToolCall(
+        type="custom_tool_call", call_id="call_1", name="craft", input="a chair"
+    )
+    return Agent(
+        name="crafty",
+        model=ScriptedModel([[call], [assistant_message("Here it is.")]]),
+        tools=[CustomTool(name="craft", description="Craft.", on_invoke_tool=craft)],
+    )
 
 
 def make_badly(profile: str) -> int:

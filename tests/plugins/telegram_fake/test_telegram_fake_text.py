@@ -137,10 +137,10 @@ def test_entities_that_do_not_fit_are_refused(item, error):
 
 
 def test_entities_that_show_themselves_are_found():
-    found = finish(Formatted("🎉 /stop@my_bot @ada see https://x.org/a #tag a/b 1/2"))
+    found = finish(Formatted("🎉 /stop@my_bot @ada see https://example.org/a #tag a/b 1/2"))
     assert spans(found) == [
         ("bot_command", "/stop@my_bot"),
         ("mention", "@ada"),
-        ("url", "https://x.org/a"),
+        ("url", "https://example.org/a"),
         ("hashtag", "#tag"),
     ]

@@ -9,6 +9,7 @@ if "pytest" in sys.modules:
     # Before the suites are imported: a failing assert in them then shows its values.
     sys.modules["pytest"].register_assert_rewrite(
         "dragoman.testing.store",
+        "dragoman.testing.store_again",
         "dragoman.testing.store_machine",
         "dragoman.testing.store_model",
         "dragoman.testing.store_model_events",
@@ -16,6 +17,7 @@ if "pytest" in sys.modules:
         "dragoman.testing.store_model_turns",
         "dragoman.testing.store_queries",
         "dragoman.testing.store_rows",
+        "dragoman.testing.store_waiting",
     )
 
 from dragoman.testing.clock import VirtualClock as VirtualClock

@@ -18,10 +18,12 @@ from dragoman.keys import new_id
 from dragoman.states import DeliveryState, EventState, TurnState
 from dragoman.store import operations as ops
 from dragoman.store.writer import EXECUTORS
+from dragoman.testing.store_again import AgainSuite
 from dragoman.testing.store_machine import run_machine
 from dragoman.testing.store_rows import contents
 from dragoman.testing.store_samples import SAMPLES
 from dragoman.testing.store_scene import NOW, OpenStore, Scene, together
+from dragoman.testing.store_waiting import WaitingSuite
 
 __all__ = ["NOW", "SAMPLES", "OpenStore", "Scene", "StoreSuite", "together"]
 
@@ -31,7 +33,7 @@ _each_fenced = pytest.mark.parametrize("kind", _FENCED, ids=lambda kind: kind.__
 
 
 @pytest.mark.anyio
-class StoreSuite:
+class StoreSuite(WaitingSuite, AgainSuite):
     """Subclass it and supply ``open_store``."""
 
     histories: ClassVar[int] = 600
@@ -117,6 +119,20 @@ class StoreSuite:
             )
             with pytest.raises(StaleLease):
                 await store.apply(operation)
+
+    @_each_fenced
+    async def test_invariant_2_a_turn_that_runs_again_is_not_its_first_owners(
+        self, open_store: OpenStore, kind: type[ops.Operation[Any]]
+    ) -> None:
+        """Invariant 2: each late write is refused, and changes nothing."""
+        async with open_store() as store:
+            scene = Scene(store)
+            operation: Any = await SAMPLES[kind].make(scene)
+            await store.apply(scene.recover())
+            before = await contents(store)
+            with pytest.raises(StaleLease):
+                await store.apply(operation)
+            assert await contents(store) == before
 
     async def test_an_abandoned_wait_is_written_all_the_same(self, open_store: OpenStore) -> None:
         """A caller that is cancelled may ask again and gets the first answer."""

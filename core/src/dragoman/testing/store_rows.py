@@ -50,6 +50,11 @@ async def contents(store: SqliteStore) -> dict[str, list[tuple[Any, ...]]]:
     return {name: await _rows(store, _ALL.format(name)) for (name,) in names}
 
 
+async def event_states(store: SqliteStore) -> dict[int, str]:
+    """Return the state of each event, by its id."""
+    return dict(await _rows(store, "SELECT id, state FROM inbound_events ORDER BY id"))
+
+
 async def watch_states(store: SqliteStore) -> None:
     """Let the writing connection note each first state and each change of a state."""
     db = store.connections[0]

@@ -91,7 +91,7 @@ async def _open_part(scene: Scene) -> ops.OpenPart:
 
 async def _shown(scene: Scene) -> ops.Shown:
     grant = await scene.running()
-    return ops.Shown(lease=grant.lease, delivery_id=grant.delivery_id, native_id="9", text="so far")
+    return scene.shown(grant, "so far")
 
 
 async def _post(scene: Scene) -> ops.Post:
@@ -119,9 +119,9 @@ async def _begin_tool(scene: Scene) -> ops.BeginTool:
 
 
 async def _end_tool(scene: Scene) -> ops.EndTool:
-    begin = await _begin_tool(scene)
-    await scene.store.apply(begin)
-    return ops.EndTool(lease=begin.lease, effect_key=begin.effect_key, result='"sent"', now=NOW)
+    grant = await scene.running()
+    await scene.store.apply(scene.begin_tool(grant))
+    return scene.end_tool(grant)
 
 
 async def _append_records(scene: Scene) -> ops.AppendRecords:

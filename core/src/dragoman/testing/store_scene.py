@@ -74,7 +74,7 @@ class Scene:
         """Return the admission of an event into the channel's session."""
         return ops.Accept(
             event_id=event_id,
-            conversation=ConversationKey("stub", "", channel, "", ""),
+            conversation=self.conversation(channel),
             profile="default",
             runtime="echo",
             rule="owners",
@@ -85,6 +85,10 @@ class Scene:
             full_notice=self.notice(),
             now=NOW,
         )
+
+    def conversation(self, channel: str) -> ConversationKey:
+        """Return the key of a channel's conversation."""
+        return ConversationKey("stub", "", channel, "", "")
 
     async def running(self, *, channel: str = "1") -> ops.TurnGrant:
         """Begin a turn."""
@@ -130,6 +134,21 @@ class Scene:
             tool="look" if read_only else "send",
             read_only=read_only,
             now=NOW,
+        )
+
+    def end_tool(self, grant: ops.TurnGrant, *, call: str = "1") -> ops.EndTool:
+        """Return the end of a call in a turn."""
+        key = f"{grant.lease.turn_id}/{call}"
+        return ops.EndTool(lease=grant.lease, effect_key=key, result='"done"', now=NOW)
+
+    def shown(self, grant: ops.TurnGrant, text: str) -> ops.Shown:
+        """Return what the first part of a turn shows."""
+        return ops.Shown(lease=grant.lease, delivery_id=grant.delivery_id, native_id="9", text=text)
+
+    def append(self, grant: ops.TurnGrant, namespace: str, word: str) -> ops.AppendRecords:
+        """Return what adds one item to a list."""
+        return ops.AppendRecords(
+            lease=grant.lease, namespace=namespace, batch=new_id("batch"), items=(f'"{word}"',)
         )
 
     def recover(

@@ -28,6 +28,7 @@ class Agents:
     agents of its own, made and checked when it is first used.
     """
 
+    _read_only: tuple[str, ...] = ()
     _shared: Graph | None = None
     _make: Callable[[str], object] | None = None
     _made: dict[str, Graph] = attrs.field(factory=dict)
@@ -51,31 +52,37 @@ class Agents:
         found = graph.problems(made)
         if found:
             raise RuntimeFailed(FailureKind.INTERNAL, "; ".join(found))
-        return graph.build(made)
+        return graph.build(made, self._read_only)
 
 
 def load(config: OpenAIConfig, table: str) -> Agents:
     """Make the agents of ``config``; raise every problem of them at once. Runs operator code."""
     if config.agent is None:
-        return Agents(shared=_checked(_described(config, table), f"{table}.tools"))
+        return Agents(shared=_checked(_described(config, table), f"{table}.tools", config, table))
     key = f"{table}.agent"
     try:
         found = resolve(config.agent)
         if not isinstance(found, Agent):
             function = _function(config.agent, found)
             if _takes_profile(config.agent, function):
-                return Agents(make=function)
+                return Agents(config.read_only_tools, make=function)
             found = _called(config.agent, function)
     except ReferenceProblem as problem:
         raise ManifestError([f"{key}: {problem}"]) from problem
-    return Agents(shared=_checked(found, key))
+    return Agents(shared=_checked(found, key, config, table))
 
 
-def _checked(root: AnyAgent, key: str) -> Graph:
-    found = graph.problems(root)
+def _checked(root: AnyAgent, key: str, config: OpenAIConfig, table: str) -> Graph:
+    found = [f"{key}: {problem}" for problem in graph.problems(root)]
+    built = graph.build(root, config.read_only_tools)
+    found += (
+        f"{table}.read_only_tools[{index}]: no agent has a function tool {name!r}"
+        for index, name in enumerate(config.read_only_tools)
+        if name not in built.tools
+    )
     if found:
-        raise ManifestError([f"{key}: {problem}" for problem in found])
-    return graph.build(root)
+        raise ManifestError(found)
+    return built
 
 
 def _described(config: OpenAIConfig, table: str) -> AnyAgent:

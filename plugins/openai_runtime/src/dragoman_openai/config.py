@@ -68,6 +68,10 @@ class OpenAIConfig:
     name: str | None = attrs.field(
         default=None, metadata=_help("a described agent's name; assistant by default")
     )
+    read_only_tools: tuple[str, ...] = attrs.field(
+        default=(),
+        metadata=_help("names of tools that change nothing, so that a turn may repeat them"),
+    )
     api_key: Secret | None = attrs.field(
         default=None,
         metadata=_help("the key of the model server; needed unless base_url is set", init=True),

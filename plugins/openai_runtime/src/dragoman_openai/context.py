@@ -13,6 +13,11 @@ class TurnContext:
 
     The model never sees it. ``inputs`` are the messages that the turn answers, and ``memory`` is
     the profile's memory for this conversation, or ``None`` where the profile has none.
+
+    A function tool finds the keys of its own call: ``call_key`` belongs to the model's call, and
+    is the same when a paused turn is resumed; ``effect_key`` belongs to what is done, and is the
+    same when the model is asked again in this turn and wants the same. Outside tools, and in those
+    of an agent that is used as a tool, they are empty or those of the call around them.
     """
 
     turn_id: str
@@ -22,3 +27,5 @@ class TurnContext:
     address: Address
     inputs: tuple[TurnInput, ...]
     memory: Memory | None = None
+    call_key: str = ""
+    effect_key: str = ""

@@ -1,16 +1,17 @@
-"""The agents that one run can reach: finding them, checking them, giving them memory tools."""
+"""The agents that one run can reach: finding them, checking them, preparing their tools."""
 
 from __future__ import annotations
 
 import copy
 import weakref
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import attrs
-from agents import Agent, Handoff, HostedMCPTool, RunContextWrapper
+from agents import Agent, FunctionTool, Handoff, HostedMCPTool, RunContextWrapper
 
-from dragoman_openai.memory_tools import memory_tools
+from dragoman_openai.journal import journalled
+from dragoman_openai.memory_tools import READ_ONLY, memory_tools
 
 AnyAgent: TypeAlias = Agent[Any]
 
@@ -24,6 +25,16 @@ class Graph:
     handoff_tools: frozenset[str]
     guarded: bool
     """Whether answers are judged at their end, and must not be shown before."""
+
+    @property
+    def tools(self) -> frozenset[str]:
+        """The names of all function tools."""
+        return frozenset(
+            tool.qualified_name
+            for agent in self.by_name.values()
+            for tool in agent.tools
+            if isinstance(tool, FunctionTool)
+        )
 
     def start(self, name: str | None) -> AnyAgent:
         """Return the agent that a turn starts with: the last one, if it is still there."""
@@ -54,10 +65,14 @@ def problems(root: AnyAgent) -> list[str]:
     return found
 
 
-def build(root: AnyAgent) -> Graph:
-    """Return copies of the agents with the memory tools added; the originals stay as they are."""
+def build(root: AnyAgent, read_only: Iterable[str] = ()) -> Graph:
+    """Return copies of the agents; the originals stay as they are.
+
+    The memory tools are added, and all function tools ask the journal before they begin.
+    """
     originals = list(_reachable(root, inner=False))
-    copies = {id(agent): agent.clone(tools=_with_memory(agent)) for agent in originals}
+    harmless = frozenset(read_only)
+    copies = {id(agent): agent.clone(tools=_tools(agent, harmless)) for agent in originals}
     tools: set[str] = set()
     for agent in originals:
         handoffs = [_rewired(each, copies) for each in agent.handoffs]
@@ -114,10 +129,14 @@ def _tool_name(tool: object) -> str:
     return name if isinstance(name, str) else type(tool).__name__
 
 
-def _with_memory(agent: AnyAgent) -> list[Any]:
+def _tools(agent: AnyAgent, read_only: frozenset[str]) -> list[Any]:
     """Return the agent's tools and those of memory whose names it does not use itself."""
     taken = {_tool_name(tool) for tool in agent.tools}
-    return [*agent.tools, *(tool for tool in memory_tools() if tool.name not in taken)]
+    memory = [tool for tool in memory_tools() if tool.name not in taken]
+    return [
+        *(journalled(tool, read_only) for tool in agent.tools),
+        *(journalled(tool, READ_ONLY) for tool in memory),
+    ]
 
 
 def _handoff_tool(handoff: AnyAgent | Handoff[Any, Any]) -> str:

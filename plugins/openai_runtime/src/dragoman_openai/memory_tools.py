@@ -9,6 +9,8 @@ from agents import AgentBase, FunctionTool, RunContextWrapper, function_tool
 from dragoman_openai.context import TurnContext
 
 _NOTES: Final = 5
+READ_ONLY: Final = frozenset({"recall"})
+"""Which of the two changes nothing."""
 
 
 async def _remember(run: RunContextWrapper[TurnContext], text: str) -> str:

@@ -23,11 +23,11 @@ from dragoman import (
 from dragoman_openai import agents, errors
 from dragoman_openai.client import make_client
 from dragoman_openai.config import OpenAIConfig
-from dragoman_openai.context import TurnContext
 from dragoman_openai.feed import Feed
 from dragoman_openai.history import Limits, encode, well_formed
+from dragoman_openai.journal import Journal, JournalledContext
 from dragoman_openai.session import NAMESPACE, RecordsSession
-from dragoman_openai.turn import LastAgent, TurnRun
+from dragoman_openai.turn import TurnHooks, TurnRun
 from dragoman_openai.warmup import warm_up
 from dragoman_openai.writes import Writes
 
@@ -48,8 +48,8 @@ class OpenAIRuntime:
 
     @property
     def capabilities(self) -> RuntimeCapabilities:
-        """Answers stream; runs neither pause for a decision nor resume."""
-        return RuntimeCapabilities(stream=True)
+        """Answers stream, tools are journalled; runs neither pause for a decision nor resume."""
+        return RuntimeCapabilities(stream=True, journal=True)
 
     async def warm_up(self) -> None:
         """Let the SDK build in a worker thread what it needs; turns wait for the end of it."""
@@ -101,7 +101,7 @@ class OpenAIRuntime:
                 Limits(self._config.history_items, self._config.history_tokens),
                 writes,
             ),
-            last_agent=LastAgent(host.records(AGENT_NAMESPACE), writes),
+            hooks=TurnHooks(host.records(AGENT_NAMESPACE), writes),
             writes=writes,
             feed=feed,
             clock=self._host.clock,
@@ -110,8 +110,9 @@ class OpenAIRuntime:
         await run.run()
 
 
-def _context(request: TurnRequest, host: TurnHost) -> TurnContext:
-    return TurnContext(
+def _context(request: TurnRequest, host: TurnHost) -> JournalledContext:
+    return JournalledContext(
+        journal=Journal(host),
         turn_id=request.turn_id,
         session_id=request.session_id,
         conversation_id=request.conversation_id,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import attrs
-from agents import RunHooks, Runner, ToolCallOutputItem
+from agents import FunctionTool, RunHooks, Runner, ToolCallOutputItem
 
 from dragoman import (
     Cancelled,
@@ -28,15 +28,22 @@ from dragoman import (
 from dragoman_openai import errors
 from dragoman_openai.client import run_config
 from dragoman_openai.config import OpenAIConfig
-from dragoman_openai.context import TurnContext
 from dragoman_openai.feed import Feed
 from dragoman_openai.graph import Graph
+from dragoman_openai.journal import JournalledContext
 from dragoman_openai.session import RecordsSession
 from dragoman_openai.stream import Translator
 from dragoman_openai.writes import Writes
 
 if TYPE_CHECKING:
-    from agents import Agent, RunContextWrapper, RunResultStreaming, ToolErrorFormatterArgs
+    from agents import (
+        Agent,
+        AgentBase,
+        RunContextWrapper,
+        RunResultStreaming,
+        Tool,
+        ToolErrorFormatterArgs,
+    )
     from openai import AsyncOpenAI
 
 DRAIN: Final = 2.0
@@ -44,24 +51,39 @@ DRAIN: Final = 2.0
 
 
 @attrs.define(eq=False)
-class LastAgent(RunHooks[TurnContext]):
-    """Remembers who a conversation was handed to, at the moment it is."""
+class TurnHooks(RunHooks[JournalledContext]):
+    """Writes down at the moment it happens what the SDK tells of a run.
+
+    That is who a conversation was handed to, and which tools begin that cannot ask the journal
+    themselves.
+    """
 
     _records: Records
     _writes: Writes
 
     async def on_handoff(
         self,
-        context: RunContextWrapper[TurnContext],
-        from_agent: Agent[TurnContext],
-        to_agent: Agent[TurnContext],
+        context: RunContextWrapper[JournalledContext],
+        from_agent: Agent[JournalledContext],
+        to_agent: Agent[JournalledContext],
     ) -> None:
         """Store the name of the agent that goes on."""
         del context, from_agent
         await self._writes(lambda: self._records.append([to_agent.name]))
 
-    async def name(self) -> str | None:
-        """Return the name that was stored last."""
+    async def on_tool_start(
+        self,
+        context: RunContextWrapper[JournalledContext],
+        agent: AgentBase[JournalledContext],
+        tool: Tool,
+    ) -> None:
+        """Journal what is no function tool; the SDK waits for this before it begins."""
+        del agent
+        if not isinstance(tool, FunctionTool):
+            await context.context.journal.other_begins(tool)
+
+    async def last_agent(self) -> str | None:
+        """Return the name of who the conversation was handed to last."""
         newest = await self._records.read(1)
         return newest[0] if newest else None
 
@@ -76,9 +98,9 @@ class TurnRun:
     config: OpenAIConfig
     client: AsyncOpenAI
     graph: Graph
-    context: TurnContext
+    context: JournalledContext
     session: RecordsSession
-    last_agent: LastAgent
+    hooks: TurnHooks
     writes: Writes
     feed: Feed
     clock: Clock
@@ -88,7 +110,7 @@ class TurnRun:
     _held: list[RunEvent] = attrs.field(factory=list, init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._translator = Translator(self.graph.handoff_tools)
+        self._translator = Translator(self.graph.handoff_tools, self.context.journal.failed)
 
     async def run(self) -> None:
         """Run to the end of the stream and close the feed; cancelling ends the run first."""
@@ -112,7 +134,7 @@ class TurnRun:
             return end
 
     async def _run_repairing(self) -> RunEnd:
-        agent = self.graph.start(await self.last_agent.name())
+        agent = self.graph.start(await self.hooks.last_agent())
         try:
             return await self._stream(agent)
         except Exception as error:
@@ -123,7 +145,7 @@ class TurnRun:
             self.session.session_id,
         )
         await self.session.keep_last_turn()
-        return await self._stream(self.graph.start(await self.last_agent.name()))
+        return await self._stream(self.graph.start(await self.hooks.last_agent()))
 
     async def _stream(self, agent: Agent[Any]) -> RunEnd:
         result = Runner.run_streamed(
@@ -132,7 +154,7 @@ class TurnRun:
             context=self.context,
             session=self.session,
             max_turns=self.config.max_turns,
-            hooks=self.last_agent,
+            hooks=self.hooks,
             run_config=run_config(self.config, self.client, tool_error_formatter=self._tool_failed),
         )
         self._results.append(result)
@@ -190,7 +212,7 @@ class TurnRun:
     def _tool_failed(self, failure: ToolErrorFormatterArgs[Any]) -> None:
         """Note that a call raised; the SDK's own words go to the model."""
         if failure.kind == "tool_exception":
-            self._translator.failed_calls.add(failure.call_id)
+            self.context.journal.failed.add(failure.call_id)
 
     async def _store_what_was_shown(self, end: RunEnd) -> None:
         """Leave in the history what people saw and the SDK has not stored, and mark it."""

@@ -1,0 +1,120 @@
+"""The journal of a turn's tool calls: none begins before it is written down.
+
+Function tools are wrapped once, where the agents are made; which turn a call belongs to they find
+in its context. What acts on this machine in another way (shell, patches, a computer) is written
+down by the run's hooks.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import itertools
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any, Final, TypeAlias
+
+import attrs
+from agents import FunctionTool, RunContextWrapper, Tool
+from agents.tool_context import ToolContext
+from pydantic_core import to_json
+
+from dragoman import (
+    FailureKind,
+    RuntimeFailed,
+    ToolBegins,
+    ToolCall,
+    ToolRecorded,
+    ToolUnknown,
+    TurnHost,
+)
+from dragoman_openai.context import TurnContext
+
+UNKNOWN: Final = (
+    "Not run: an earlier attempt at exactly this call was cut off, and nobody knows whether it "
+    "took effect. Do not try it again blindly; tell the person, and ask how to go on."
+)
+"""What the model is told of a call whose outcome is unknown."""
+
+_Invoke: TypeAlias = Callable[[ToolContext[Any], str], Awaitable[Any]]
+
+
+@attrs.define(eq=False)
+class Journal:
+    """The journal of one turn. ``failed`` holds the ids of calls that raised: those stay begun."""
+
+    host: TurnHost
+    failed: set[str] = attrs.field(factory=set)
+    _others: Iterator[int] = attrs.field(factory=lambda: itertools.count(1))
+
+    async def other_begins(self, tool: Tool) -> None:
+        """Write down that a tool begins whose call the SDK does not describe; it is never ended."""
+        call = ToolCall(f"{tool.name}.{next(self._others)}", tool.name, "{}")
+        if not isinstance(await self.host.tool_begins(call), ToolBegins):
+            detail = f"an earlier attempt used {tool.name}, with an unknown outcome"
+            raise RuntimeFailed(FailureKind.TOOL, detail)
+
+
+@attrs.frozen(kw_only=True)
+class JournalledContext(TurnContext):
+    """What a run is given as its context: tools know it as the `TurnContext` that it is."""
+
+    journal: Journal = attrs.field(repr=False, eq=False)
+
+
+def journalled(tool: Tool, read_only: frozenset[str]) -> Tool:
+    """Return a copy of a function tool that asks the journal first; other tools as they are."""
+    if not isinstance(tool, FunctionTool):
+        return tool
+    inner = copy.copy(tool)
+    _note_failures(inner)
+    outer = copy.copy(inner)
+    outer.on_invoke_tool = _asking(inner, read_only=tool.qualified_name in read_only)
+    return outer
+
+
+def _asking(tool: FunctionTool, *, read_only: bool) -> _Invoke:
+    async def invoke(call: ToolContext[Any], arguments: str) -> Any:
+        turn: JournalledContext = call.context
+        host = turn.journal.host
+        decision = await host.tool_begins(
+            ToolCall(call.tool_call_id, tool.qualified_name, arguments, read_only)
+        )
+        if isinstance(decision, ToolRecorded):
+            return decision.result
+        if isinstance(decision, ToolUnknown):
+            return UNKNOWN
+        # Each call has a context object of its own: the keys are for this call alone.
+        call.context = attrs.evolve(
+            turn, call_key=decision.call_key, effect_key=decision.effect_key
+        )
+        result = await tool.on_invoke_tool(call, arguments)
+        if call.tool_call_id not in turn.journal.failed:
+            await host.tool_ended(decision, _as_text(tool, result))
+        return result
+
+    return invoke
+
+
+def _as_text(tool: FunctionTool, result: object) -> str:
+    """Return a result as the text from which the SDK makes the same output again."""
+    if isinstance(result, str) or tool.output_json_schema is None:
+        return str(result)
+    return to_json(result, fallback=str).decode()
+
+
+def _note_failures(tool: FunctionTool) -> None:
+    """Learn of calls whose error the tool's own function words for the model.
+
+    Of all others the run itself is told, or they raise.
+    """
+    word = tool._failure_error_function  # noqa: SLF001 - the SDK has no public way to it
+    if word is None:
+        return
+
+    async def note(call: RunContextWrapper[Any], error: Exception) -> str:
+        if isinstance(call, ToolContext) and isinstance(call.context, JournalledContext):
+            call.context.journal.failed.add(call.tool_call_id)
+        worded = word(call, error)
+        return await worded if inspect.isawaitable(worded) else worded
+
+    tool._failure_error_function = note  # noqa: SLF001 - as above
