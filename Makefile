@@ -8,7 +8,7 @@ PEERS_STAMP := $(PEERS)/.ready
 PACKAGES := core plugins/telegram plugins/openai_runtime plugins/http plugins/memory plugins/trace
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: setup peers run test check proof crash bench docs lock format clean
+.PHONY: setup peers run test check proof crash soak bench docs lock format clean
 
 setup: $(STAMP)
 
@@ -44,6 +44,9 @@ proof: setup peers
 
 crash: setup peers
 	PYTHONPATH=tests $(BIN)/python -m crash
+
+soak: setup
+	PYTHONPATH=tests $(BIN)/python -m soak
 
 docs: setup
 	$(BIN)/python docs/generate.py

@@ -47,11 +47,11 @@ def hunt(
     def one(mutant: Mutant) -> Catch:
         own = folder / mutant.name.replace(" ", "-")
         copy = mutant.write(own / "core", core)
-        if mutant.point is None:
+        if not mutant.points:
             accepted = accepted_by(str(copy))
             return Catch(mutant, tuple(f"a late {name} was accepted" for name in accepted))
         campaign = Campaign(deployment, f"{copy}:{pieces}", own, workers=1, limit=LIMIT)
-        result = campaign.run([mutant.point])
+        result = campaign.run(mutant.points)
         return Catch(mutant, tuple(fault for _, fault in result.faults))
 
     with ThreadPoolExecutor(workers) as pool:

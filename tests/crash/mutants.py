@@ -20,14 +20,14 @@ CORE: Final = Path(dragoman.__file__).parent
 
 @attrs.frozen(kw_only=True)
 class Mutant:
-    """A broken gateway. A kill at ``point`` of a bare wire has to show ``symptom``."""
+    """A broken gateway. A kill at one of ``points`` of a bare wire has to show ``symptom``."""
 
     name: str
     file: str
     old: str
     new: str
-    point: Point | None
-    """Where the damage shows; ``None`` where only two owners of one session show it."""
+    points: tuple[Point, ...]
+    """Where the damage may show; none where only two owners of one session show it."""
     symptom: str
 
     def write(self, folder: Path, core: Path = CORE) -> Path:
@@ -44,13 +44,18 @@ class Mutant:
         return folder
 
 
+def _sends(stage: str) -> tuple[Point, ...]:
+    """Return the sends of a run: which of them is the one that matters is a matter of time."""
+    return tuple(Point("call.send", ordinal, stage) for ordinal in (1, 2, 3))
+
+
 MUTANTS: Final = (
     Mutant(
         name="no dedupe",
         file="flow/intake.py",
         old="attrs.evolve(event, ",
         new="attrs.evolve(event, native_id=f'{event.native_id} {self._clock.boot()}', ",
-        point=Point("commit.Receive", 1, "after"),
+        points=(Point("commit.Receive", 1, "after"),),
         symptom="doubled",
     ),
     Mutant(
@@ -59,7 +64,7 @@ MUTANTS: Final = (
         old="outcome, trial = await attempt(exit_, delivery, trial)",
         new="await self._record(delivery, Outcome(state=DeliveryState.DELIVERED)); "
         "outcome, trial = await attempt(exit_, delivery, trial)",
-        point=Point("call.send", 1, "arrived"),
+        points=_sends("arrived"),
         symptom="lost",
     ),
     Mutant(
@@ -67,7 +72,7 @@ MUTANTS: Final = (
         file="store/transaction.py",
         old="if (lease.turn_id, lease.fence) not in held",
         new="if not held and not lease.fence",
-        point=None,
+        points=(),
         symptom="accepted",
     ),
     Mutant(
@@ -75,7 +80,7 @@ MUTANTS: Final = (
         file="store/endings.py",
         old="UPDATE agent_runs SET state = j.value ->> 2,",
         new="UPDATE agent_runs SET state = iif(j.value ->> 2 = 'succeeded', 'running', j.value ->> 2),",
-        point=Point("commit.PutValue", 1, "after"),
+        points=(Point("commit.PutValue", 1, "after"),),
         symptom="never ended",
     ),
     Mutant(
@@ -90,7 +95,7 @@ MUTANTS: Final = (
             "    async def _deliver_later(self, event: Inbound) -> None:\n"
             "        await anyio.sleep(0.1)\n"
         ),
-        point=Point("call.ack", 1, "answered"),
+        points=(Point("call.ack", 1, "answered"),),
         symptom="lost",
     ),
     Mutant(
@@ -98,7 +103,7 @@ MUTANTS: Final = (
         file="store/endings.py",
         old="CASE native_id WHEN '' THEN 'uncertain' ELSE 'pending' END",
         new="'pending'",
-        point=Point("call.send", 1, "applied"),
+        points=_sends("applied"),
         symptom="doubled",
     ),
     Mutant(
@@ -106,7 +111,7 @@ MUTANTS: Final = (
         file="outbox/attempt.py",
         old="return await platform.edit(address, trial.native_id, message)",
         new="return await platform.send(address, message)",
-        point=Point("commit.EndSend", 3, "after"),
+        points=(Point("commit.EndSend", 3, "after"),),
         symptom="stray",
     ),
 )

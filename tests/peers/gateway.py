@@ -32,6 +32,12 @@ class Gateway:
         path = self.folder / "gateway.log"
         return path.read_text(errors="replace") if path.exists() else ""
 
+    @property
+    def pid(self) -> int:
+        """The process id of the present life."""
+        assert self._process
+        return self._process.pid
+
     def start(self) -> None:
         """Begin a life of the process."""
         self.folder.mkdir(exist_ok=True)

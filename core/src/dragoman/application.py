@@ -116,7 +116,7 @@ class Application:
         refuse_steering(self.manifest, assembly.runtimes)
         owner = f"{os.getpid()}-{secrets.token_hex(8)}"
         leases = Leases(owner, store, self.clock, log)
-        starts = Starts(store, self.clock)
+        starts = Starts(store, self.clock, self.manifest.limits.restarts)
         recovery = Recovery(self.manifest, assembly, store, self.clock, log)
         again = await recovery.settle(leases, resume=await starts.begin(log))
         async with self._services(
@@ -298,7 +298,10 @@ class Application:
             clean = attrs.evolve(status, reason=self.redactor(status.reason))
             health.status(clean)
             hooks.observe(clean)
+            if clean.status == "running":
+                services.outbox.connected(clean.platform)
 
+        health.back = services.outbox.connected
         for name in assembly.platforms:
             tasks.start_soon(connect, name)
 

@@ -84,6 +84,8 @@ class Health:
     _store: Store | None = None
     _lag: Callable[[], float] = attrs.field(default=lambda: 0.0)
     phase: Phase = "starting"
+    back: Callable[[str], None] = attrs.field(init=False, default=lambda _: None)
+    """Told of a platform whose lost connection shows the first sign of work again."""
     _lines: dict[str, _Line] = attrs.field(init=False)
     _mounts: dict[str, Mount] = attrs.field(init=False, factory=dict)
     _store_failure: tuple[str, int] | None = attrs.field(init=False, default=None)
@@ -148,8 +150,10 @@ class Health:
         kind, _, id_ = component.partition(".")
         line = self._lines.get(id_) if kind == "platforms" else None
         if line is not None:
-            line.lost = False
+            lost, line.lost = line.lost, False
             line.health = attrs.evolve(line.health, worked_at=self._clock.boot(), reason="")
+            if lost:
+                self.back(id_)
 
     def worked_at(self, platform: str) -> float | None:
         """Return the boot time of a platform's last completed work."""

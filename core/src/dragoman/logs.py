@@ -10,7 +10,7 @@ from typing import Final
 
 from dragoman.secret import Redactor
 
-CONTEXT: Final = ("delivery", "turn", "session", "platform")
+CONTEXT: Final = ("event", "delivery", "turn", "session", "conversation", "platform")
 """The fields that records may carry in ``extra``; they become fields of a JSON line."""
 
 

@@ -107,7 +107,7 @@ def meddle(path):
     db.execute("BEGIN")
     db.execute("SELECT count(*) FROM inbound_events").fetchone()
     say("reading")
-    time.sleep(2)
+    time.sleep(1)
     db.execute("COMMIT")
     db.execute("BEGIN IMMEDIATE")
     say("locked")

@@ -15,7 +15,8 @@ class TestMemoryStore(StoreSuite):
 
 
 class TestFileStore(StoreSuite):
-    histories = 200  # the statements are the same as in memory; each commit is a disk's
+    # Fewer: the statements are the same as in memory; each commit is a disk's.
+    quick, histories = 12, 200
 
     @pytest.fixture
     def open_store(self, tmp_path):

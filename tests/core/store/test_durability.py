@@ -19,18 +19,13 @@ import pytest
 from dragoman.errors import StoreHeld
 from dragoman.store import operations as ops
 from dragoman.store import writer
-from dragoman.store.schema import STEPS, VERSION
+from dragoman.store.schema import VERSION
 from dragoman.store.sqlite import open_sqlite
 from dragoman.testing.store import NOW, Scene, together
 
 pytestmark = pytest.mark.anyio
 
 CHILD = Path(__file__).with_name("store_child.py")
-
-
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
 
 
 @contextmanager
@@ -167,38 +162,28 @@ async def test_a_reader_sees_only_what_is_committed(tmp_path, monkeypatch):
 # -- (d) migrations ------------------------------------------------------------------------------
 
 
-def make_older(path, version):
-    with closing(sqlite3.connect(path)) as db:
-        db.execute("PRAGMA journal_mode = WAL")
-        db.executescript("".join(STEPS[:version]) + f"PRAGMA user_version = {version};")
-        db.executemany(
-            "INSERT INTO deliveries (id, part, lane, address, state, text, created_at, ready_at)"
-            " VALUES (?, 0, 'lane', ?, 'pending', 'text', 1.0, ?)",
-            [
-                (
-                    name,
-                    '{"platform":"stub","workspace":"","channel":"1","thread":"","place":"dm"}',
-                    at,
-                )
-                for name, at in [("later", 2.0), ("sooner", 1.0), ("sooner too", 1.0)]
-            ],
-        )
-        db.commit()
-
-
-@pytest.mark.parametrize("killed_in", ["backup", *range(1, VERSION)])
-async def test_fc_sto_04_a_migration_that_is_killed_begins_anew(tmp_path, killed_in):
+@pytest.mark.parametrize(
+    ("version", "killed_in"),
+    [
+        (version, step)
+        for version in range(1, VERSION)
+        for step in ["backup", *range(version, VERSION)]
+    ],
+)
+async def test_fc_sto_04_a_migration_that_is_killed_begins_anew(
+    tmp_path, made_by, version, killed_in
+):
     """A file is whole before, between and after the steps; what it held is still there."""
     path = tmp_path / "a.db"
-    make_older(path, 1 if killed_in == "backup" else killed_in)
+    made_by(path, version)
     with child(path, "die", killed_in) as process:
         assert process.stdout.read() == ""
         assert process.wait(30) == -signal.SIGKILL
     assert is_whole(path)
     async with open_sqlite(path) as store:
-        owed = await store.read.owed("lane", 10)
+        owed = await store.read.owed(None, 10)
         assert [part.id for part in owed] == ["sooner", "sooner too", "later"]
-        assert await Scene(store).received()
+        assert await Scene(store).received(channel="2")
     assert is_whole(path)
     backups = list(tmp_path.glob("*.backup"))
     assert backups
@@ -209,10 +194,13 @@ async def test_fc_sto_04_a_migration_that_is_killed_begins_anew(tmp_path, killed
 # -- (e) two processes ---------------------------------------------------------------------------
 
 
-def test_fc_sto_04_of_two_processes_that_start_at_once_one_wins(tmp_path):
-    """The other says who holds the file, even right after a holder was killed."""
+@pytest.mark.parametrize("version", [*range(1, VERSION), VERSION])
+def test_fc_sto_04_of_two_processes_that_start_at_once_one_wins(tmp_path, made_by, version):
+    """The other says who holds the file, even right after a holder was killed, or an upgrade."""
     path = tmp_path / "a.db"
-    for _ in range(3):
+    for _ in range(2 if version == VERSION else 1):
+        if version < VERSION:
+            made_by(path, version)
         with child(path, "hold") as one, child(path, "hold") as other:
             both = (one, other)
             assert [process.stdout.readline() for process in both] == ["ready\n"] * 2
@@ -223,6 +211,9 @@ def test_fc_sto_04_of_two_processes_that_start_at_once_one_wins(tmp_path):
             (winner,) = [pid for pid, words in said.items() if words == "open"]
             del said[winner]
             assert list(said.values()) == [f"held process {winner}"]
+        assert is_whole(path)
+        with closing(sqlite3.connect(path)) as db:
+            assert db.execute("PRAGMA user_version").fetchone() == (VERSION,)
 
 
 def dead_process():

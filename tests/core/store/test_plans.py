@@ -4,6 +4,7 @@ import re
 import statistics
 import time
 
+import attrs
 import pytest
 
 from dragoman.states import DeliveryState, TurnState
@@ -23,14 +24,16 @@ TABLES = {
     "deliveries",
     "records",
     "component_values",
+    "tool_calls",
 }
-OF_THE_UNFINISHED = {"events_waiting", "events_queued", "runs_open", "deliveries_open"}
+OF_THE_UNFINISHED = {
+    "events_received",
+    "events_waiting",
+    "events_queued",
+    "runs_open",
+    "deliveries_open",
+}
 """Partial indexes: they hold only what has not ended, so that reading one whole is no history."""
-
-
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
 
 
 async def statements_of(store, apply):
@@ -86,6 +89,107 @@ async def test_an_operation_reads_no_table_from_end_to_end(kind):
         assert [bad for sql in said if (bad := await searches_only(store, sql))] == []
 
 
+STATEMENTS = {
+    ops.Receive: 1,
+    ops.Merge: 3,
+    ops.Settle: 2,
+    ops.Stop: 3,
+    ops.Accept: 8,
+    ops.Adopt: 6,
+    ops.Absorb: 5,
+    ops.Finish: 10,
+    ops.Reset: 4,
+    ops.Renew: 1,
+    ops.Recover: 6,
+    ops.OpenPart: 2,
+    ops.Shown: 2,
+    ops.Post: 1,
+    ops.BeginSend: 1,
+    ops.EndSend: 1,
+    ops.BeginTool: 3,
+    ops.EndTool: 2,
+    ops.AppendRecords: 4,
+    ops.PutValue: 1,
+    ops.DeleteValue: 1,
+}
+"""Each is a trip to the database's thread, whatever the size of its group."""
+
+
+@pytest.mark.parametrize("kind", SAMPLES, ids=lambda kind: kind.__name__)
+async def test_the_statements_of_an_operation_are_counted(kind):
+    """One more is a cost that each group of its kind pays: it is chosen here, not by accident."""
+    async with open_sqlite(None) as store:
+        await history(store)
+        operation = await SAMPLES[kind].make(Scene(store, native_prefix="late "))
+        said = await statements_of(store, store.apply(operation))
+        assert len(said) == STATEMENTS[kind], "\n".join(said)
+
+
+async def turns(scene, channels):
+    """Run one turn in each channel, all at once."""
+    receives = [
+        ops.Receive(inbound=scene.inbound(channel=channel), now=NOW) for channel in channels
+    ]
+    received = await together(scene.store, *receives)
+    accepts = [
+        scene.accept(event.event_id, channel=channel)
+        for event, channel in zip(received, channels, strict=True)
+    ]
+    accepted = await together(scene.store, *accepts)
+    ends = [scene.finish(answer.turn) for answer in accepted]
+    assert len(await together(scene.store, *ends)) == len(channels)
+
+
+async def test_the_statements_and_commits_of_a_group_do_not_grow_with_it():
+    """A hundred messages at once cost what one costs."""
+    async with open_sqlite(None) as store:
+        counts = []
+        for number in (1, 100):
+            scene = Scene(store, native_prefix=f"{number} of ")
+            commits = store.commits
+            channels = [f"{number}.{channel}" for channel in range(number)]
+            said = await statements_of(store, turns(scene, channels))
+            counts.append((len(said), store.commits - commits))
+        assert counts[0] == counts[1]
+        assert counts[0][1] == 3
+
+
+async def test_a_recovery_reads_no_table_from_end_to_end():
+    """Also where turns begin again: what has ended is not looked at."""
+    async with open_sqlite(None) as store:
+        await history(store)
+        scene = Scene(store, native_prefix="late ")
+        grant = await scene.running()
+        await store.apply(scene.append(grant, "transcript", "half a thought"))
+        await store.apply(scene.begin_tool(grant, read_only=True))
+        said = await statements_of(store, store.apply(scene.recover()))
+        assert len(said) == 11
+        assert [bad for sql in said if (bad := await searches_only(store, sql))] == []
+
+
+async def test_a_reset_costs_the_same_however_long_the_session_is():
+    """Counted in steps of SQLite's own machine: it begins lists anew without reading them."""
+    steps = []
+    async with open_sqlite(None) as store:
+        scene = Scene(store)
+        for count in (10, 10_000):
+            grant = await scene.running()
+            append = scene.append(grant, "transcript", "item")
+            await store.apply(attrs.evolve(append, items=('"item"',) * count))
+            await store.apply(scene.finish(grant, next_turn=False))
+            steps.append(0)
+
+            def step():
+                steps[-1] += 1
+
+            reset = ops.Reset(session_id=grant.lease.session_id, event_id=await scene.received())
+            await store.connections[0].set_progress_handler(step, 10)
+            assert await store.apply(reset) is True
+            await store.connections[0].set_progress_handler(None, 0)
+    assert steps[0] > 0
+    assert steps[1] < 2 * steps[0]
+
+
 async def test_turns_that_meet_a_queue_read_no_table_from_end_to_end():
     """admission into a full and into a busy session, and handing a session on."""
     async with open_sqlite(None) as store:
@@ -113,6 +217,12 @@ async def test_queries_read_no_table_from_end_to_end():
         lane = lane_column(scene.inbound().address.lane)
         asked = {
             "received": store.read.received("stub", 0, 10),
+            "undecided": store.read.undecided([1, 2]),
+            "queued": store.read.queued(session_id, 10),
+            "waiting": store.read.waiting(scene.inbound().address, "7", "message_id", "1"),
+            "session": store.read.session(scene.conversation("1"), "default", "echo"),
+            "running": store.read.running(session_id),
+            "oldest": store.read.oldest(NOW),
             "backlog": store.read.backlog(10, ["stub"]),
             "overdue": store.read.overdue(NOW, 10),
             "owed": store.read.owed(lane, 10),
@@ -187,7 +297,7 @@ async def fill(store, sessions, records):
         [(f"d{n}", f"t{n}") for n in range(sessions)],
     )
     await db.executemany(
-        "INSERT INTO records VALUES ('s1', 'transcript', 1, ?, ?, '\"item\"')",
+        "INSERT INTO records VALUES ('s1', 'transcript', 1, ?, ?, '\"item\"', NULL)",
         [(n, f"batch {n}") for n in range(records)],
     )
     await db.execute("COMMIT")

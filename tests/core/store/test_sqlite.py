@@ -2,6 +2,7 @@
 
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import anyio
 import attrs
@@ -11,16 +12,13 @@ from dragoman.errors import SchemaTooNew, StoreUnavailable
 from dragoman.states import DeliveryState
 from dragoman.store import operations as ops
 from dragoman.store import writer
-from dragoman.store.schema import STEPS, VERSION
+from dragoman.store.schema import VERSION
 from dragoman.store.sqlite import open_sqlite
 from dragoman.testing.store import NOW, Scene, together
 
 pytestmark = pytest.mark.anyio
 
-
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
+SCHEMAS = Path(__file__).with_name("schemas")
 
 
 async def pragma(db, name):
@@ -52,16 +50,6 @@ def schema_of(path):
         return version, columns, indexes
 
 
-def make_version_1(path):
-    with closing(sqlite3.connect(path)) as db:
-        db.executescript(STEPS[0] + "PRAGMA user_version = 1;")
-        db.execute(
-            "INSERT INTO inbound_events (platform, native_id, lane, state, received_at, event)"
-            " VALUES ('stub', '1', '[]', 'ignored', 1.0, '{}')"
-        )
-        db.commit()
-
-
 async def test_every_connection_is_durable_and_waits_for_others(tmp_path):
     """Invariant 1: synchronous=FULL and WAL hold on every connection of the store."""
     async with open_sqlite(tmp_path / "a.db") as store:
@@ -86,17 +74,18 @@ async def test_operations_that_wait_together_share_a_commit(tmp_path):
         assert len({answer.event_id for answer in answers}) == 100
 
 
-async def test_a_turn_costs_four_commits(tmp_path):
+async def test_a_turn_costs_four_commits_and_nine_rows(tmp_path):
     """Two until it runs: received, and admission with lease, turn, item and first row."""
     async with open_sqlite(tmp_path / "a.db") as store:
         scene = Scene(store)
-        await scene.running(channel="warm up")
-        start = store.commits
+        await store.apply(scene.finish(await scene.running(), next_turn=False))
+        start, rows = store.commits, store.connections[0].total_changes
         grant = await scene.running()
         assert store.commits - start == 2
-        finish = scene.finish(grant)
-        part = attrs.evolve(finish.parts[0], state=DeliveryState.SENDING)
-        await store.apply(attrs.evolve(finish, parts=(part,)))
+        part = ops.Part(
+            delivery_id=grant.delivery_id, number=0, text="one", state=DeliveryState.SENDING
+        )
+        await store.apply(attrs.evolve(scene.finish(grant), parts=(part,)))
         await store.apply(
             ops.EndSend(
                 delivery_id=part.delivery_id,
@@ -107,7 +96,8 @@ async def test_a_turn_costs_four_commits(tmp_path):
             )
         )
         assert store.commits - start == 4
-        assert (await store.read.states())["deliveries"] == {"delivered": 1, "sending": 1}
+        assert store.connections[0].total_changes - rows <= 9
+        assert (await store.read.states())["deliveries"] == {"delivered": 1, "pending": 2}
 
 
 async def test_the_file_outlives_its_process(tmp_path):
@@ -118,23 +108,55 @@ async def test_the_file_outlives_its_process(tmp_path):
     assert (tmp_path / "a.db").stat().st_mode & 0o077 == 0
 
 
-async def test_fc_sto_04_an_older_file_is_migrated_after_a_backup(tmp_path):
-    make_version_1(tmp_path / "old.db")
-    async with open_sqlite(tmp_path / "old.db") as store:
-        assert (await store.read.states())["inbound_events"] == {"ignored": 1}
-    async with open_sqlite(tmp_path / "new.db"):
+def test_fc_sto_04_each_older_schema_has_a_fixture():
+    """A step of the schema that has been in use is never edited: these files would show it."""
+    found = sorted(int(path.stem) for path in SCHEMAS.glob("*.sql"))
+    assert found == list(range(1, VERSION))
+
+
+@pytest.mark.parametrize("version", range(1, VERSION))
+async def test_fc_sto_04_an_older_file_is_migrated_after_a_backup(tmp_path, made_by, version):
+    """The result is what a fresh file is, the backup is private and what the file was."""
+    made_by(tmp_path / "old.db", version)
+    async with open_sqlite(tmp_path / "old.db"), open_sqlite(tmp_path / "new.db"):
         pass
     assert schema_of(tmp_path / "old.db") == schema_of(tmp_path / "new.db")
-    (backup,) = tmp_path.glob("old.db.schema1.*.backup")
+    (backup,) = tmp_path.glob(f"old.db.schema{version}.*.backup")
     assert backup.stat().st_mode & 0o077 == 0
-    assert schema_of(backup)[0] == (1,)
+    made_by(tmp_path / "again.db", version)
+    assert schema_of(backup) == schema_of(tmp_path / "again.db")
     assert not list(tmp_path.glob("new.db*.backup"))
 
 
-async def test_only_the_last_two_backups_are_kept(tmp_path):
+@pytest.mark.parametrize("version", range(1, VERSION))
+async def test_fc_sto_04_work_goes_on_where_an_older_version_left_it(tmp_path, made_by, version):
+    """Nothing is lost on the way: waiting, running and owed work, and what was said."""
+    made_by(tmp_path / "a.db", version)
+    async with open_sqlite(tmp_path / "a.db") as store:
+        scene = Scene(store)
+        assert [event.id for event in await store.read.received("stub", 0, 10)] == [4]
+        owed = [part.id for part in await store.read.owed(None, 10)]
+        assert owed == ["sooner", "sooner too", "later"]
+        (again,) = (await store.apply(scene.recover())).again
+        assert (again.lease.turn_id, again.lease.fence, again.attempt) == ("turn_2", 2, 2)
+        assert [event.inbound.text for event in again.inputs] == ["message 2"]
+        assert again.parts == (
+            ops.KnownPart(delivery_id="streaming", native_id="42", shown="so f"),
+        )
+        assert await store.read.records("sess_1", "transcript", None) == [
+            '"item 1"',
+            '"answer 1"',
+            '"item 2"',
+        ]
+        ended = await store.apply(scene.finish(again))
+        assert [event.id for event in ended.next.inputs] == [3]
+        assert await store.read.value("memories.notes", "a") == "1"
+
+
+async def test_only_the_last_two_backups_are_kept(tmp_path, made_by):
     for number in range(4):
         (tmp_path / f"a.db.schema0.2020010{number}.backup").touch()
-    make_version_1(tmp_path / "a.db")
+    made_by(tmp_path / "a.db", 1)
     async with open_sqlite(tmp_path / "a.db"):
         pass
     assert len(list(tmp_path.glob("a.db.schema*.backup"))) == 2

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 from agents import (
     Agent,
-    CustomTool,
+    ApplyPatchTool,
     GuardrailFunctionOutput,
     RunContextWrapper,
     StopAtTools,
@@ -17,9 +17,10 @@ from agents import (
     input_guardrail,
     output_guardrail,
 )
+from agents.editor import ApplyPatchOperation
 from agents.testing import ScriptedModel, assistant_message
-from agents.tool_context import ToolContext
-from openai.types.responses import ResponseCustomToolCall
+from openai.types.responses import ResponseApplyPatchToolCall
+from openai.types.responses.response_apply_patch_tool_call import OperationDeleteFile
 from pydantic import BaseModel
 
 from dragoman_openai import TurnContext
@@ -169,20 +170,29 @@ def make_paying_for(profile: str) -> Agent[Any]:
     return paying.clone(name=f"payer-of-{profile}")
 
 
-def craft(call: ToolContext[TurnContext], text: str) -> str:
-    STARTED.append(text)
-    return "crafted"
+class Editor:
+    """Applies patches, in name."""
+
+    def delete_file(self, operation: ApplyPatchOperation) -> str:
+        STARTED.append(operation.path)
+        return "deleted"
+
+    create_file = update_file = delete_file
 
 
-def make_crafty() -> Agent[Any]:
+def make_editing() -> Agent[Any]:
     """An agent with a tool of another kind, and a model that calls it."""
-    call = ResponseCustomToolCall(
-        type="custom_tool_call", call_id="call_1", name="craft", input="a chair"
+    call = ResponseApplyPatchToolCall(
+        type="apply_patch_call",
+        id="patch_1",
+        call_id="call_1",
+        status="completed",
+        operation=OperationDeleteFile(type="delete_file", path="a.txt"),
     )
     return Agent(
-        name="crafty",
-        model=ScriptedModel([[call], [assistant_message("Here it is.")]]),
-        tools=[CustomTool(name="craft", description="Craft.", on_invoke_tool=craft)],
+        name="editing",
+        model=ScriptedModel([[call], [assistant_message("It is gone.")]]),
+        tools=[ApplyPatchTool(Editor())],
     )
 
 

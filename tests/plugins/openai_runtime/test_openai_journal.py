@@ -43,7 +43,10 @@ async def test_a_call_is_journalled_before_its_first_line_and_ended_with_its_res
 
 @pytest.mark.parametrize(
     ("decision", "told"),
-    [(ToolRecorded("paid 3, before"), "paid 3, before"), (ToolUnknown("e"), "nobody knows whether")],
+    [
+        (ToolRecorded("paid 3, before"), "paid 3, before"),
+        (ToolUnknown("e"), "nobody knows whether"),
+    ],
 )
 async def test_what_an_earlier_attempt_did_is_not_done_again(
     desk, scenario, blocks, decision, told
@@ -144,18 +147,18 @@ async def test_a_typed_result_is_kept_in_a_form_that_can_be_given_back(desk, blo
 
 async def test_a_tool_of_another_kind_is_journalled_as_begun(desk, scenario, blocks):
     """Invariant 7: the SDK waits for the run's hooks before it lets such a tool act."""
-    async with desk.open("make_crafty") as runtime:
-        events = await desk.say(runtime, "craft something")
-    assert blocks(events) == ["Here it is."]
-    assert desk.host.journal == [("begun", "craft", "{}", "write")]
-    assert scenario.STARTED == ["a chair"]
+    async with desk.open("make_editing") as runtime:
+        events = await desk.say(runtime, "delete it")
+    assert blocks(events) == ["It is gone."]
+    assert desk.host.journal == [("begun", "apply_patch", "{}", "write")]
+    assert scenario.STARTED == ["a.txt"]
 
 
 async def test_a_tool_of_another_kind_does_not_act_where_the_outcome_is_unknown(desk, scenario):
     """Invariant 7."""
     desk.host.decision = ToolUnknown("e")
-    async with desk.open("make_crafty") as runtime:
-        events = await desk.say(runtime, "craft something")
+    async with desk.open("make_editing") as runtime:
+        events = await desk.say(runtime, "delete it")
     end = events[-1]
     assert isinstance(end, Failed)
     assert end.kind is FailureKind.TOOL

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import time
@@ -357,3 +359,20 @@ async def test_a_wait_that_fails_says_what_was_called(fake: TelegramFake, http):
     with pytest.raises(TimeoutError, match="getMe answered 200"):
         await fake.reached(lambda: False, 0.05)
     assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("reset", [True, False])
+async def test_a_client_that_dies_while_it_asks_has_made_no_call(http, clock, reset):
+    with TelegramFake(clock=clock) as fake:
+        with socket.create_connection(("127.0.0.1", fake._server.port)) as client:
+            client.sendall(
+                f"POST /bot{fake.token}/sendMessage HTTP/1.1\r\nHost: localhost\r\n"
+                'Content-Type: application/json\r\nContent-Length: 999\r\n\r\n{"chat_'.encode()
+            )
+            await fake.reached(lambda: fake._server._open)
+            if reset:
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        with anyio.fail_after(5):
+            while fake._server._open:  # noqa: ASYNC110 - the server rings no bell
+                await anyio.sleep(0.005)
+        assert fake.calls == []

@@ -29,6 +29,8 @@ COMMANDS: Final = {
     "check": "find every problem of a manifest, without starting anything",
     "run": "run the gateway",
     "chat": "talk to an agent in this terminal; needs no account",
+    "runs": "tell what became of messages, from receipt to confirmation",
+    "deliveries": "list what was sent, and decide about what is in doubt",
     "plugins": "list installed plugins",
     "schema": "print the manifest's JSON Schema, for editors",
 }

@@ -69,7 +69,8 @@ class Door:
         routed = await self._route(event)
         if routed is None:
             return await self._refuse(stored, "no route and no default profile", verdict.reason)
-        if not event.addressed and routed.profile.trigger == "addressed":
+        spoken_to = event.addressed or routed.profile.trigger == "all"
+        if not spoken_to and await self._lead(stored) is None:
             return await self._end(stored, EventState.IGNORED, "not addressed", verdict.reason)
         verdict = await self._admission.decide(event, routed.name, (routed.name,))
         if not verdict.allowed:
@@ -83,12 +84,7 @@ class Door:
         call = self._commands.match(event, event.text, routed.name)
         if call is not None:
             return await self._command(stored, call, routed, verdict.reason)
-        if event.album and await self._join(stored, routed):
-            return None
-        text = await self._inbound(event, routed)
-        if isinstance(text, Drop):
-            return await self._refuse(stored, text.reason, verdict.reason)
-        return await self._admit(stored, text, routed, verdict.reason)
+        return await self._message(stored, routed, verdict.reason)
 
     def is_command(self, event: Inbound) -> bool:
         """Whether an event is a command, and so never waits for more."""
@@ -111,6 +107,13 @@ class Door:
         view = ConversationView(platform, self._kinds[platform], routed.name, (routed.name,))
         changed = await self._hooks.inbound(event, view)
         return changed if isinstance(changed, Drop) else sanitise(changed.text)
+
+    async def _message(self, stored: StoredEvent, routed: Routed, rule: str) -> None:
+        text = await self._inbound(stored.inbound, routed)
+        if isinstance(text, Drop):
+            await self._refuse(stored, text.reason, rule)
+        elif not await self._join(stored, text, routed):
+            await self._admit(stored, text, routed, rule)
 
     async def _admit(self, stored: StoredEvent, text: str, routed: Routed, rule: str) -> None:
         event = attrs.evolve(stored.inbound, text=text)
@@ -139,7 +142,7 @@ class Door:
         if accepted.full:
             self._outbox.push([full])
         elif accepted.turn is None and routed.profile.busy == "interrupt":
-            self._turns.interrupt(accepted.session_id, "replaced by a newer message")
+            self._turns.interrupt(accepted.session_id, stored.id, "replaced by a newer message")
         return None
 
     def _encode(self, event_id: int, event: Inbound, routed: Routed) -> EncodedInput | None:
@@ -149,28 +152,44 @@ class Door:
     async def _edit(self, stored: StoredEvent, routed: Routed, rule: str) -> None:
         """Correct a message that still waits; one whose turn has begun stays as it was asked."""
         event = stored.inbound
+        text = await self._inbound(event, routed)
+        if isinstance(text, Drop):
+            return await self._refuse(stored, text.reason, rule)
+        if self.is_command(event):
+            return await self._end(stored, EventState.IGNORED, "edited into a command", rule)
         target = await self._store.read.waiting(
             event.address, event.sender.id, "message_id", event.message_id
         )
-        text = await self._inbound(event, routed)
-        if target and not isinstance(text, Drop):
+        if target:
             inbound = attrs.evolve(target.inbound, text=text)
             if await self._merge(stored, target.id, inbound, routed):
-                return
-        await self._end(stored, EventState.IGNORED, "edited after its turn had begun", rule)
+                return None
+        return await self._end(stored, EventState.IGNORED, "edited after its turn had begun", rule)
 
-    async def _join(self, stored: StoredEvent, routed: Routed) -> bool:
-        """Add a late part to its album, if that still waits for its turn."""
+    async def _lead(self, stored: StoredEvent) -> StoredEvent | None:
+        """Return the album that an event is a late part of, if that still waits for its turn."""
         event = stored.inbound
+        if not event.album:
+            return None
         lead = await self._store.read.waiting(event.address, event.sender.id, "album", event.album)
-        if lead is None or lead.id == stored.id:
+        return lead if lead and lead.id != stored.id else None
+
+    async def _join(self, stored: StoredEvent, text: str, routed: Routed) -> bool:
+        """Add a late part to its album, if that still waits."""
+        lead = await self._lead(stored)
+        if lead is None:
             return False
-        return await self._merge(stored, lead.id, joined([lead.inbound, event]), routed)
+        part = attrs.evolve(stored.inbound, text=text)
+        return await self._merge(stored, lead.id, joined([lead.inbound, part]), routed)
 
     async def _merge(
         self, stored: StoredEvent, target: int, inbound: Inbound, routed: Routed
     ) -> bool:
-        encoded = self._encode(target, inbound, routed)
+        try:
+            encoded = self._encode(target, inbound, routed)
+        except Exception as error:  # noqa: BLE001 - what cannot be changed stays as it is
+            self._log.error("runtime %s: %s", routed.profile.runtime, describe(error))
+            return False
         item = encoded.item if encoded else None
         return await self._store.apply(
             Merge(event_id=target, inbound=inbound, parts=(stored.id,), item=item)

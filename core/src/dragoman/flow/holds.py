@@ -24,6 +24,8 @@ LONGEST: Final = 5.0
 """Seconds from a group's first message to its end, however much more may come."""
 LARGEST: Final = 100
 """Messages of one group."""
+MOST: Final = 1000
+"""Groups of one platform: beyond them nothing waits for more."""
 FIRST_READ: Final = 30.0
 """How long what an earlier process held waits for the platform to say anything at all, seconds."""
 
@@ -69,10 +71,14 @@ class Holds:
     async def take(self, event: StoredEvent, tasks: TaskGroup) -> bool:
         """Hold an event if it is part of a group; what its sender's earlier groups hold goes first."""
         inbound = event.inbound
-        if inbound.edits or self._is_command(inbound):
-            return False
         place = (inbound.address.lane, inbound.sender.id)
         own = (*place, inbound.album)
+        if inbound.edits or self._is_command(inbound):
+            # Neither waits for a group, but both have to find where one goes that is on its way.
+            for key in [key for key in self._groups if key[:2] == place]:
+                if self._groups[key].closing:
+                    await self._release(key)
+            return False
         for key in [key for key in self._groups if key[:2] == place and key != own]:
             await self._release(key)
         group = self._groups.get(own)
@@ -80,7 +86,7 @@ class Holds:
             await group.done.wait()
             group = None
         if group is None:
-            if not waits(inbound):
+            if not waits(inbound) or len(self._groups) >= MOST:
                 return False
             group = self._open(own, event, tasks)
         self._add(group, event)

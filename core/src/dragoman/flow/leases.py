@@ -59,7 +59,9 @@ class Leases:
             await self._clock.sleep(RENEW_SECONDS)
             before = set(running())
             try:
-                lost(before - set(await self._renew()))
+                missing = before - set(await self._renew())
+                await self._clock.sleep(0)  # turns that the same commit ended are gone after it
+                lost(missing & set(running()))
             except StoreUnavailable as error:
                 self._log.error("leases are not renewed: %s", error)
                 if self._clock.boot() > self.until:
@@ -67,6 +69,8 @@ class Leases:
 
     async def _renew(self) -> tuple[str, ...]:
         until = self.fresh()
-        turns = await self._store.apply(Renew(owner=self.owner, lease_until=until))
-        self.until = max(self.until, until)
-        return turns
+        with self._clock.move_on_after(RENEW_SECONDS):
+            turns = await self._store.apply(Renew(owner=self.owner, lease_until=until))
+            self.until = max(self.until, until)
+            return turns
+        raise StoreUnavailable(f"no answer in {RENEW_SECONDS:g} s")

@@ -129,7 +129,7 @@ class Live:
 
     def changed(self) -> None:
         """Say that the answer has grown."""
-        self._grew_at = self._clock.boot()
+        self._grew_at, self._told_minutes = self._clock.boot(), 0
         if self._since is None and self._answer.size:
             self._since = self._clock.boot()
         self._bell.set()
@@ -175,14 +175,16 @@ class Live:
 
     def _due_in(self) -> float:
         """Return the seconds until the next preview; infinite while there is none to show."""
-        now = self._clock.boot()
-        if self._since is None or self._answer.version == self._previewed:
-            quiet = max(WORKING_SECONDS, (self._told_minutes + 1) * 60.0)
-            return self._grew_at + quiet - now
+        now, since, pending = self._clock.boot(), self._since, self._answer.size
+        if since is None or self._answer.version == self._previewed:
+            since = self._grew_at + max(WORKING_SECONDS, (self._told_minutes + 1) * 60.0)
+            pending = FIRST_CHARS  # the line for a long silence waits for no more of it
+            if since > now:
+                return since - now
         due = self._pace.due(
             now,
-            pending=self._answer.size,
-            since=self._since,
+            pending=pending,
+            since=since,
             shown=bool(self._parts[0].native_id),
             changed=self._outbox.lane(self._address).changed_at,
             not_before=self._not_before,
@@ -211,8 +213,9 @@ class Live:
         can = self._exit.platform.capabilities
         version, text = self._answer.version, self._answer.text
         source = close_open_constructs(text) if can.markdown else text
-        if working := self._working():
-            source = f"{source}\n\n{working}" if source.strip() else working
+        minutes = int((self._clock.boot() - self._grew_at) // 60)
+        if minutes * 60 >= WORKING_SECONDS:
+            source = f"{source}\n\n*(still working, {minutes} min)*".lstrip("\n")
         texts = await self._split(source) if source.strip() else []
         for number, preview in enumerate(texts):
             if number == len(self._parts):
@@ -221,13 +224,7 @@ class Live:
             if shown.text != preview:
                 await self._bring(shown, preview)
                 return
-        self._previewed = version
-
-    def _working(self) -> str:
-        """Return a line for an answer that has not grown for long, else an empty text."""
-        minutes = int((self._clock.boot() - self._grew_at) // 60)
-        self._told_minutes = minutes if minutes * 60 >= WORKING_SECONDS else 0
-        return f"*(still working, {minutes} min)*" if self._told_minutes else ""
+        self._previewed, self._told_minutes = version, minutes
 
     async def _open(self, number: int) -> ShownPart:
         part = ShownPart(new_id("msg"))

@@ -27,9 +27,8 @@ from dragoman.store.operations import (
 )
 from dragoman.store.protocol import Store
 
-OFTEN: Final = 3
 WITHIN: Final = 300.0
-"""So many starts after crashes in so many seconds end automatic resumption."""
+"""Seconds in which starts after crashes are counted: `Limits.restarts` of them end resumption."""
 
 _COMPONENT: Final = "core:gateway"
 _STARTS: Final = "starts"
@@ -75,23 +74,31 @@ class Starts:
 
     _store: Store
     _clock: Clock
+    _often: int
 
     async def begin(self, log: logging.Logger) -> bool:
         """Note a start; return whether turns may be resumed."""
         now = self._clock.now().timestamp()
-        found = json.loads(await self._store.read.value(_COMPONENT, _STARTS) or "[]")
-        recent = [at for at in found if 0 <= now - at < WITHIN]
-        await self._write([*recent[-OFTEN:], now])
-        if len(recent) >= OFTEN:
+        recent = [at for at in await self._read() if 0 <= now - at < WITHIN]
+        await self._write([*recent[-self._often :], now])
+        if len(recent) >= self._often:
             log.error(
                 "%d starts after crashes within %g s: no turn is run again", len(recent), WITHIN
             )
-        return len(recent) < OFTEN
+        return len(recent) < self._often
 
     async def end(self) -> None:
         """Note an orderly end: what comes next is no crash."""
         with contextlib.suppress(StoreUnavailable):
             await self._store.apply(DeleteValue(component=_COMPONENT, name=_STARTS))
+
+    async def _read(self) -> list[float]:
+        """Return the starts so far; what is damaged says nothing of any."""
+        try:
+            found = json.loads(await self._store.read.value(_COMPONENT, _STARTS) or "[]")
+        except ValueError:
+            return []
+        return [at for at in found if isinstance(at, float)] if isinstance(found, list) else []
 
     async def _write(self, starts: Sequence[float]) -> None:
         value = json.dumps(starts)

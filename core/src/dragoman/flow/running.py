@@ -13,17 +13,19 @@ from dragoman.render.endings import REPLACED_MARK, STOPPED_MARK
 class Running:
     """The handle of one turn. Cancelling ends its runtime; the turn then ends in order.
 
-    ``reason`` says why it was cancelled, ``mark`` is what people see of that; it is empty where
+    ``newest`` is the latest of its inputs. ``reason`` says why it was cancelled, ``mark`` is what people see of that; it is empty where
     they are told in another way. ``follows`` says that the turn took its session over from
     another one.
     """
 
     turn_id: str
+    newest: int = 0
     follows: bool = False
     reason: str = ""
     mark: str = STOPPED_MARK
     told: bool = False
     scope: anyio.CancelScope = attrs.field(factory=anyio.CancelScope)
+    ended: anyio.Event = attrs.field(factory=anyio.Event)
     answer: Answer | None = None
     _wanted: str = ""
 
@@ -34,10 +36,13 @@ class Running:
         self.scope.cancel()
 
     def make_room(self, reason: str, *, now: bool = False) -> bool:
-        """End the turn for a newer message, as soon as no tool is running; return whether it ends."""
+        """End the turn for a newer message, as soon as no tool is running.
+
+        Returns whether nobody has to see to it: it ends, or was asked to before.
+        """
         if self.answer and self.answer.tools and not now:
-            self._wanted = reason
-            return False
+            asked, self._wanted = bool(self._wanted), reason
+            return asked
         self.cancel(reason, mark=REPLACED_MARK)
         return True
 

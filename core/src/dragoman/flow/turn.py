@@ -47,6 +47,8 @@ LAST_WORD: Final = 5.0
 
 COLLECT_SECONDS: Final = 1.0
 """How long a profile that collects waits after the newest message for another one."""
+COLLECT_LONGEST: Final = 10.0
+"""How long it waits for more in all."""
 COLLECTED: Final = 100
 """Messages that are taken in at once while it waits."""
 
@@ -236,7 +238,10 @@ class TurnRunner:
         if not turn.running.follows or self.profiles[turn.info.profile].busy != "collect":
             return
         newest = turn.grant.inputs[-1].received_at
+        end = self.clock.boot() + COLLECT_LONGEST
         while (rest := newest + COLLECT_SECONDS - self.clock.now().timestamp()) > 0:
+            if self.clock.boot() >= end:
+                return
             await self.clock.sleep(min(rest, COLLECT_SECONDS))
             waiting = await self.store.read.queued(turn.info.session_id, COLLECTED)
             newest = await self._absorb(turn, [stored.id for stored in waiting]) or newest
@@ -248,8 +253,11 @@ class TurnRunner:
         wish = Absorb(lease=turn.grant.lease, event_ids=tuple(event_ids))
         with anyio.CancelScope(shield=True):
             taken = await self.store.apply(wish)
+        if not taken:
+            return 0.0
         turn.grant = attrs.evolve(turn.grant, inputs=(*turn.grant.inputs, *taken))
-        return taken[-1].received_at if taken else 0.0
+        turn.running.newest = max(turn.running.newest, taken[-1].id)
+        return taken[-1].received_at
 
     async def _say_working(self, turn: Turn) -> None:
         """Tell people once that a long turn is at work, where no preview can say so."""

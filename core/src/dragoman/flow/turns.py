@@ -124,14 +124,18 @@ class Turns:
         self._doomed.pop(turn_id, None)
         return ended
 
-    def interrupt(self, session_id: str, reason: str) -> None:
-        """End a session's turn for the message that waits: at once, or after a tool's deadline."""
+    def interrupt(self, session_id: str, event_id: int, reason: str) -> None:
+        """End a session's turn for a message that waits: at once, or after a tool's deadline.
+
+        Not the turn that has taken the message over meanwhile.
+        """
         running = self._active.get(session_id)
-        if running and not running.make_room(reason):
+        if running and running.newest < event_id and not running.make_room(reason):
             self._tasks.start_soon(self._end_later, running, reason)
 
     async def _end_later(self, running: Running, reason: str) -> None:
-        await self._clock.sleep(TOOL_SECONDS)
+        with self._clock.move_on_after(TOOL_SECONDS):
+            await running.ended.wait()
         running.make_room(reason, now=True)
 
     def _lost(self, turns: Collection[str]) -> None:
@@ -186,11 +190,14 @@ class Turns:
 
         try:
             while grant:
-                running = Running(grant.lease.turn_id, follows=follows)
+                running = Running(grant.lease.turn_id, grant.inputs[-1].id, follows=follows)
                 self._active[session_id] = running
                 if grant.lease.turn_id in self._doomed:
                     running.cancel(self._doomed.pop(grant.lease.turn_id), told=True)
-                grant, follows = await self._work(grant, offer, running), True
+                try:
+                    grant, follows = await self._work(grant, offer, running), True
+                finally:
+                    running.ended.set()
             # Only now: before this session was free, `run` could not find what waits in it.
             self._starving = self._starving or declined
         except StaleLease as error:

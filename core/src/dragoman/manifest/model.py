@@ -110,6 +110,13 @@ class Limits:
         validator=gt(0),
         metadata=_help("messages older than this are not answered as if new, seconds"),
     )
+    restarts: int = attrs.field(
+        default=3,
+        validator=gt(0),
+        metadata=_help(
+            "starts after crashes within five minutes from which on no turn is run again"
+        ),
+    )
 
 
 @attrs.frozen(kw_only=True)

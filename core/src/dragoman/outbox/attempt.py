@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Literal, cast
 
+import anyio
 import attrs
 
 from dragoman import errors
@@ -33,12 +34,19 @@ class Exit:
     uncertain: Literal["resend_marked", "skip", "ask"] = "resend_marked"
     stopped: bool = False
     """Whether its credentials were refused: what it owes waits in the store for a restart."""
+    again: anyio.Event = attrs.field(factory=anyio.Event)
+    """Set when its connection is back: whoever waits to repeat a call need not wait longer."""
 
     @property
     def settles_doubt(self) -> bool:
         """Whether a part that may be shown is dealt with here, and not by the operator."""
         can = self.platform.capabilities
         return can.idempotent_send or can.look_up or self.uncertain != "ask"
+
+    def connected(self) -> None:
+        """Say that the platform is connected again."""
+        self.again.set()
+        self.again = anyio.Event()
 
 
 @attrs.frozen
@@ -52,7 +60,9 @@ class Attempt:
     expired: bool = False
     """Whether a short-lived handle of the platform ran out in an earlier attempt."""
     doubtful: bool = False
-    """Whether an earlier attempt may be shown, so that the platform is asked before anything else."""
+    """Whether an earlier attempt may be shown, and the ledger has to say so until that is settled."""
+    ask: bool = False
+    """Whether the platform is asked what it shows before anything else."""
     repaired: bool = False
     """Whether it was edited already because the platform showed another text."""
 
@@ -60,6 +70,11 @@ class Attempt:
     def method(self) -> str:
         """The kind of call, as rate limits name it."""
         return "edit" if self.native_id else "send"
+
+    def waits(self, error: str, *, back_off: bool = False) -> Outcome:
+        """Return what the ledger says while the attempt has to wait."""
+        state = DeliveryState.UNCERTAIN if self.doubtful else DeliveryState.PENDING
+        return Outcome(state=state, native_id=self.native_id, error=error, back_off=back_off)
 
 
 @attrs.frozen(kw_only=True)
@@ -102,9 +117,9 @@ def in_doubt(exit_: Exit, trial: Attempt) -> Attempt | None:
     if exit_.platform.capabilities.idempotent_send:
         return trial
     if exit_.platform.capabilities.look_up:
-        return attrs.evolve(trial, doubtful=True)
+        return attrs.evolve(trial, doubtful=True, ask=True)
     if exit_.uncertain == "resend_marked":
-        return attrs.evolve(trial, text=marked_as_repeat(trial.text))
+        return attrs.evolve(trial, doubtful=True, text=marked_as_repeat(trial.text))
     return None
 
 
@@ -116,10 +131,10 @@ async def attempt(exit_: Exit, delivery: Delivery, trial: Attempt) -> tuple[Outc
         receipt = await _call(exit_, address, delivery, trial)
         if receipt is None:
             missing = Outcome(state=DeliveryState.SENDING, error="looked up: it is not shown")
-            return missing, attrs.evolve(trial, doubtful=False)
+            return missing, attrs.evolve(trial, doubtful=False, ask=False)
     except errors.RateLimited as error:
         exit_.limits.close(address, trial.method, error.scope, error.retry_after)
-        return Outcome(state=DeliveryState.PENDING, error=str(error)), trial
+        return trial.waits(str(error)), trial
     except errors.PlatformError as error:
         return _after(error, exit_, trial)
     except Exception as error:  # noqa: BLE001 - an adapter's bug: the call may have been applied
@@ -142,7 +157,7 @@ def _shown(platform: Platform, trial: Attempt, receipt: Receipt) -> tuple[Outcom
             state=DeliveryState.SENDING, native_id=receipt.native_id, error=f"{differs}; edited"
         )
         return again, attrs.evolve(
-            trial, native_id=receipt.native_id, repaired=True, plain=True, doubtful=False
+            trial, native_id=receipt.native_id, repaired=True, plain=True, doubtful=False, ask=False
         )
     return attrs.evolve(done, state=DeliveryState.FAILED, error=differs), trial
 
@@ -165,7 +180,7 @@ async def _call(
         plain=trial.plain,
     )
     with exit_.clock.move_on_after(CALL_SECONDS):
-        if trial.doubtful and not trial.native_id:
+        if trial.ask and not trial.native_id:
             return await cast("LookUp", platform).look_up(address, message)
         if trial.native_id:
             return await platform.edit(address, trial.native_id, message)
@@ -177,7 +192,7 @@ def _after(error: errors.PlatformError, exit_: Exit, trial: Attempt) -> tuple[Ou
     """Return what a typed error asks for."""
     text = f"{type(error).__name__}: {error}"
     again = Outcome(state=DeliveryState.SENDING, error=text)
-    later = Outcome(state=DeliveryState.PENDING, error=text, back_off=True)
+    later = trial.waits(text, back_off=True)
     idempotent = exit_.platform.capabilities.idempotent_send
     match error:
         case errors.NotSent() | errors.Conflict():
@@ -192,7 +207,7 @@ def _after(error: errors.PlatformError, exit_: Exit, trial: Attempt) -> tuple[Ou
             return again, attrs.evolve(trial, moved_to=error.address, native_id="")
         case errors.Expired() if not trial.expired:
             return again, attrs.evolve(trial, expired=True, native_id="")
-        case errors.Unknown() if trial.native_id or trial.doubtful or idempotent:
+        case errors.Unknown() if trial.native_id or trial.ask or idempotent:
             return later, trial  # what can be repeated at will
         case errors.Unknown():
             following = in_doubt(exit_, trial)

@@ -39,6 +39,10 @@ class Outbox:
     _lanes: dict[LaneKey, Lane] = attrs.field(factory=dict)
     _quiet: anyio.Event = attrs.field(factory=anyio.Event)
 
+    def connected(self, platform: str) -> None:
+        """Say that a platform is connected: what waits to be sent again on it is sent now."""
+        self._exits[platform].connected()
+
     def exit(self, address: Address) -> Exit:
         """Return the platform that an address is on."""
         return self._exits[address.platform]
@@ -130,6 +134,7 @@ class Outbox:
         number = delivery.attempts
         while not exit_.stopped:
             await self._wait(exit_, delivery, trial)
+            again = exit_.again  # a connection that comes back during the call counts, too
             if not begun:
                 number += 1
                 begin = BeginSend(delivery_id=delivery.id, attempt=number)
@@ -147,8 +152,9 @@ class Outbox:
             if outcome.stop:
                 exit_.stopped = True
             elif outcome.back_off:
-                await self._clock.sleep(retry)
-                retry = min(retry * 2, LONGEST_RETRY)
+                with self._clock.move_on_after(retry):
+                    await again.wait()
+                retry = FIRST_RETRY if again.is_set() else min(retry * 2, LONGEST_RETRY)
         return False
 
     async def _write(self, operation: Operation[ResultT]) -> ResultT:

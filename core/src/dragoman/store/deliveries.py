@@ -127,7 +127,8 @@ async def begin_send(tx: Transaction, batch: Sequence[BeginSend]) -> list[Answer
             f"""
             UPDATE deliveries SET state = 'sending', attempts = j.value ->> 1
             FROM json_each(?) AS j
-            WHERE deliveries.id = j.value ->> 0 AND deliveries.attempts <= j.value ->> 1
+            WHERE deliveries.id = j.value ->> 0 AND (deliveries.attempts < j.value ->> 1
+                OR deliveries.attempts = j.value ->> 1 AND deliveries.state = 'sending')
               AND deliveries.{OPEN} AND deliveries.place IS NOT NULL
             RETURNING deliveries.id
             """,

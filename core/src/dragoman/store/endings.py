@@ -204,6 +204,11 @@ async def _begin_again(tx: Transaction, op: Recover) -> tuple[TurnGrant, ...]:
               IN (SELECT value FROM json_each(?1))
           AND NOT EXISTS (
             SELECT 1 FROM tool_calls AS c WHERE c.turn_id = agent_runs.id AND NOT c.read_only
+          ) AND NOT EXISTS (
+            SELECT 1 FROM inbound_events AS e
+            WHERE e.turn_id = agent_runs.id AND e.state <> 'adopted'
+          ) AND EXISTS (
+            SELECT 1 FROM deliveries AS d WHERE d.turn_id = agent_runs.id AND d.state = 'sending'
           )
         RETURNING id
         """,

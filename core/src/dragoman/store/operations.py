@@ -409,7 +409,10 @@ class Post(Operation[None]):
 
 @attrs.frozen(kw_only=True)
 class BeginSend(Operation[bool]):
-    """Say that a part is about to be sent for the n-th time; answers whether it is still owed."""
+    """Say that a part is about to be sent for the n-th time; answers whether it is still owed.
+
+    An attempt that has come to something is not made again by whoever still thinks that it waits.
+    """
 
     about: ClassVar[tuple[str, ...]] = ("delivery_id",)
 

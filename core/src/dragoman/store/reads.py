@@ -166,14 +166,15 @@ class Reads:
         """Return the newest items of the current generation, oldest first."""
         rows = await self._query(
             """
-            SELECT item FROM records
+            SELECT CAST(item AS BLOB) FROM records
             WHERE session_id = ?1 AND namespace = ?2 AND item IS NOT NULL AND generation = (
                 SELECT max(generation) FROM records WHERE session_id = ?1 AND namespace = ?2
             ) ORDER BY number DESC LIMIT ?3
             """,
             (session_id, namespace, -1 if limit is None else limit),
         )
-        return [row[0] for row in reversed(rows)]
+        # Half an item is its runtime's affair; here it must not cost the rest.
+        return [row[0].decode(errors="replace") for row in reversed(rows)]
 
     async def value(self, component: str, name: str) -> str | None:
         """Return a component's named value."""

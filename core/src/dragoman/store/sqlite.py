@@ -18,6 +18,7 @@ from dragoman.store.codec import bound
 from dragoman.store.lock import hold
 from dragoman.store.migrate import connect, migrate
 from dragoman.store.operations import Operation
+from dragoman.store.quarantine import quarantine
 from dragoman.store.reads import Reads
 from dragoman.store.transaction import Row
 from dragoman.store.writer import Writer
@@ -59,6 +60,7 @@ async def open_sqlite(path: Path | None) -> AsyncIterator[SqliteStore]:
         db = await connect(str(path) if path else ":memory:")
         stack.push_async_callback(_close, db)
         await migrate(db, path)
+        await quarantine(db)
         lock = anyio.Lock()
         writer = Writer(db, lock)
         connections: tuple[aiosqlite.Connection, ...] = (db,)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TypeAlias
 
@@ -13,7 +13,16 @@ import attrs
 
 from dragoman.capabilities import Capabilities, Transport
 from dragoman.errors import Gone, Refused
-from dragoman.messages import Address, Deliver, Inbound, Outbound, Place, Receipt, Sender
+from dragoman.messages import (
+    Address,
+    Attachment,
+    Deliver,
+    Inbound,
+    Outbound,
+    Place,
+    Receipt,
+    Sender,
+)
 
 
 @attrs.frozen
@@ -89,11 +98,20 @@ class StubPlatform:
         user: str = "",
         place: Place = Place.DM,
         native_id: str = "",
+        message_id: str = "",
         sent_at: datetime | None = None,
         addressed: bool = True,
         bot: bool = False,
+        attachments: Sequence[Attachment] = (),
+        album: str = "",
+        continues: bool = False,
+        edits: bool = False,
     ) -> None:
-        """Let a person say something; return when the event is durable."""
+        """Let a person say something; return when the event is durable.
+
+        ``album``, ``continues`` and ``edits`` are those of `dragoman.Inbound`. An edit names the
+        ``message_id`` that it changes; messages that are given none have their number.
+        """
         await self.connected.wait()
         assert self._deliver
         number = str(next(self._numbers))
@@ -104,8 +122,12 @@ class StubPlatform:
                 sender=Sender(user or channel, bot=bot),
                 text=text,
                 sent_at=sent_at or datetime.now(UTC),
-                message_id=number,
+                message_id=message_id or number,
                 addressed=addressed,
+                attachments=tuple(attachments),
+                album=album,
+                continues=continues,
+                edits=edits,
             )
         )
 

@@ -36,8 +36,10 @@ _each_fenced = pytest.mark.parametrize("kind", _FENCED, ids=lambda kind: kind.__
 class StoreSuite(WaitingSuite, AgainSuite):
     """Subclass it and supply ``open_store``."""
 
+    quick: ClassVar[int] = 50
+    """How many histories are compared with the model each time."""
     histories: ClassVar[int] = 600
-    """How many histories a proof compares with the model."""
+    """How many histories a proof compares with it."""
 
     @pytest.fixture
     def anyio_backend(self) -> str:
@@ -299,7 +301,7 @@ class StoreSuite(WaitingSuite, AgainSuite):
 
     def test_any_history_agrees_with_the_model(self, open_store: OpenStore) -> None:
         """Invariants 2, 3, 14: answers, rows and states are those of the contract's model."""
-        run_machine(open_store, examples=60, steps=40)
+        run_machine(open_store, examples=self.quick, steps=40)
 
     @pytest.mark.proof
     @pytest.mark.timeout(1200)

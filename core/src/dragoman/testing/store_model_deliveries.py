@@ -34,7 +34,8 @@ def post(model: StoreModel, op: ops.Post, _: object) -> None:
 def begin_send(model: StoreModel, op: ops.BeginSend, _: object) -> bool:
     """Send what is owed."""
     row = model.deliveries[op.delivery_id]
-    if row.place is None or op.attempt < row.attempts:
+    repeated = op.attempt == row.attempts and row.state is DeliveryState.SENDING
+    if row.place is None or (op.attempt <= row.attempts and not repeated):
         return False
     if row.state is not DeliveryState.SENDING and not row.move(DeliveryState.SENDING):
         return False

@@ -183,10 +183,27 @@ class WaitingSuite:
                 await scene.waiting(channel=channel)
             grants = await together(
                 store,
-                ops.Adopt(session_id=sessions[0], adoption=scene.adoption()),
+                ops.Adopt(
+                    session_id=sessions[0],
+                    adoption=attrs.evolve(scene.adoption(), collect=("another",)),
+                ),
                 ops.Adopt(session_id=sessions[1], adoption=scene.adoption(collect=True)),
             )
             assert [len(grant.inputs) for grant in grants] == [1, 2]
+
+    async def test_a_message_does_not_overtake_what_waits_in_a_free_session(
+        self, open_store: OpenStore
+    ) -> None:
+        """Invariant 14: where no slot was free for the earlier one, the later one waits behind it."""
+        async with open_store() as store:
+            scene = Scene(store)
+            session_id = await scene.queued()
+            accepted = await store.apply(scene.accept(await scene.received()))
+            assert accepted == ops.Accepted(session_id, None)
+            adopt = ops.Adopt(session_id=session_id, adoption=scene.adoption())
+            grant = await store.apply(adopt)
+            assert grant is not None
+            assert [event.inbound.text for event in grant.inputs] == ["message 1"]
 
     async def test_a_running_turn_takes_what_waits_for_it(self, open_store: OpenStore) -> None:
         """Invariant 14: with its item; what is not its session's, or has not waited, stays."""

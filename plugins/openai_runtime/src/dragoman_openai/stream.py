@@ -9,6 +9,7 @@ unique on every server.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -131,7 +132,8 @@ class Translator:
         if event.name == "message_output_created":
             yield from self._next_message(message_text(item.raw_item))
         elif event.name == "tool_called":
-            yield from self._call_named(item.raw_item)
+            raw = item.raw_item  # of some tools the SDK has only the plain data
+            yield from self._call_named(SimpleNamespace(**raw) if isinstance(raw, dict) else raw)
         elif event.name == "tool_output":
             raw = item.raw_item
             identity = raw.get("call_id") if isinstance(raw, dict) else raw.call_id
