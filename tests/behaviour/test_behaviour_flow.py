@@ -2,6 +2,7 @@
 
 import itertools
 from collections import Counter
+from functools import partial
 
 import anyio
 import pytest
@@ -35,8 +36,8 @@ async def test_burst_every_message_is_seen_by_the_runtime(busy, outcome, tmp_pat
     ) as stage:
         async with anyio.create_task_group() as people:
             for number in range(200):
-                say = stage.platform.say
-                people.start_soon(lambda n=number: say(f"message {n}", channel=f"{n % 4}"))
+                say = partial(stage.platform.say, f"message {number}", channel=f"{number % 4}")
+                people.start_soon(say)
         await stage.until_final()
         seen = Counter(said.text for request in stage.runtime.requests for said in request.inputs)
         answered = {

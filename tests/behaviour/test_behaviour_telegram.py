@@ -55,6 +55,11 @@ def prepare(fake, tmp_path):
     return prepare
 
 
+def polling(fake):
+    """Wait until the gateway listens."""
+    fake.until(lambda: fake.calls_of("getUpdates"), 30)
+
+
 def too_many(seconds):
     parameters = {"retry_after": seconds}
     return Reply(429, {"ok": False, "error_code": 429, "description": "", "parameters": parameters})
@@ -62,8 +67,8 @@ def too_many(seconds):
 
 def test_hol_a_chat_that_must_wait_delays_no_other(fake, prepare, outcome):
     """Invariant 11: one chat is closed for 60 s, and its people's turn takes long besides."""
-    with prepare() as gateway:
-        gateway.until_logged("running")
+    with prepare():
+        polling(fake)
         fake.on_call(
             lambda call: (
                 too_many(60)
@@ -86,8 +91,8 @@ def test_hol_a_chat_that_must_wait_delays_no_other(fake, prepare, outcome):
 
 def test_hol_a_long_turn_in_one_chat_delays_no_other(fake, prepare, outcome):
     """Invariant 11: 5 s of work in one chat."""
-    with prepare(word_delay=0.5) as gateway:
-        gateway.until_logged("running")
+    with prepare(word_delay=0.5):
+        polling(fake)
         fake.say(ADA, ADA, " ".join("word" for _ in range(10)))
         fake.until(lambda: fake.notices(ADA))
         began = time.monotonic()
@@ -103,8 +108,8 @@ def test_truncate_a_long_answer_is_shown_whole_in_parts(fake, prepare, outcome):
     """Invariant 6: 6,000 characters where a message takes 4,096."""
     start = "".join(f"{number:04} " for number in range(600))
     rest = "".join(f"{number:04} " for number in range(600, 1200)).rstrip() + "."
-    with prepare(prefix=start) as gateway:
-        gateway.until_logged("running")
+    with prepare(prefix=start):
+        polling(fake)
         fake.say(ADA, ADA, rest)
         fake.until(lambda: fake.said_by_bot(ADA) and fake.said_by_bot(ADA)[-1].endswith("."))
     parts = fake.said_by_bot(ADA)
@@ -126,8 +131,8 @@ def test_rate_the_full_text_arrives_after_the_wait(fake, prepare, outcome):
         return None
 
     fake.on_call(limit)
-    with prepare(word_delay=0.05) as gateway:
-        gateway.until_logged("running")
+    with prepare(word_delay=0.05):
+        polling(fake)
         fake.say(ADA, ADA, words)
         fake.until(lambda: words in fake.said_by_bot(ADA), 20)
     edits = [call.stages["arrived"] for call in fake.calls_of("editMessageText")]
@@ -156,7 +161,7 @@ def test_repeat_a_kill_as_the_reply_is_shown_follows_the_policy(
         return None
 
     with gateway:
-        gateway.until_logged("running")
+        polling(fake)
         fake.on_call(kill)
         fake.say(ADA, ADA, "hello")
         assert killed.wait(10)
@@ -170,7 +175,7 @@ def test_repeat_a_kill_as_the_reply_is_shown_follows_the_policy(
 def test_kill9_each_message_has_one_reply_in_order(fake, prepare, outcome):
     """B7, invariants 3 and 14: X is being answered, Y comes while nothing runs, Z after."""
     with prepare(word_delay=0.3) as gateway:
-        gateway.until_logged("running")
+        polling(fake)
         fake.say(ADA, ADA, "X x x x")
         fake.until(lambda: fake.notices(ADA))
         gateway.kill()
