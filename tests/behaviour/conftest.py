@@ -9,7 +9,7 @@ def outcomes():
     rows = {}
     yield rows
     for scenario, outcome in rows.items():
-        print(f"\n{scenario:<12}{outcome}", end="")
+        print(f"\n{scenario:<22}{outcome}", end="")
 
 
 @pytest.fixture

@@ -93,7 +93,7 @@ def _parser(wanted: str, command: Command | None) -> argparse.ArgumentParser:
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action=_Version)
+    parser.add_argument("-V", "--version", action=_Version)
     commands = parser.add_subparsers(metavar="command", title="commands")
     known = dict(COMMANDS)
     if isinstance(command, CliCommand):

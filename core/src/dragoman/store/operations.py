@@ -8,113 +8,21 @@ the turn does not hold its session any more.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from operator import attrgetter
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar
 
 import attrs
 
 from dragoman.keys import ConversationKey
-from dragoman.messages import Address, Inbound, Lane
+from dragoman.messages import Inbound, Lane
 from dragoman.runevents import FailureKind, Usage
 from dragoman.states import DeliveryState, EventState, TurnState
-
-ResultT_co = TypeVar("ResultT_co", covariant=True)
-
-
-class Operation(Generic[ResultT_co]):
-    """The base of all operations. Two with one ``key`` never run as one statement."""
-
-    about: ClassVar[tuple[str, ...]]
-    """The attributes that name what the operation is about."""
-    fenced: ClassVar[bool] = False
-
-    @property
-    def key(self) -> Hashable:
-        """What the operation is about."""
-        return tuple(attrgetter(name)(self) for name in self.about)
-
-
-@attrs.frozen
-class TurnLease:
-    """The right to write for a session: a turn and its fencing token."""
-
-    turn_id: str
-    fence: int
-    session_id: str
-
-
-@attrs.frozen
-class StoredEvent:
-    """An inbound event and its place in the order of receipt."""
-
-    id: int
-    inbound: Inbound
-    received_at: float
-    """UTC, seconds since the epoch."""
-
-
-@attrs.frozen(kw_only=True)
-class KnownPart:
-    """A streamed part as the ledger knows it: ``native_id`` is empty where nothing is shown."""
-
-    delivery_id: str
-    native_id: str = ""
-    shown: str = attrs.field(default="", repr=False)
-
-
-@attrs.frozen(kw_only=True)
-class TurnGrant:
-    """A turn that has begun: its lease, its inputs, and the rows of its visible parts.
-
-    ``attempt`` counts from one: a turn that is run again goes on with the parts that are there.
-    """
-
-    lease: TurnLease
-    conversation_id: str
-    profile: str
-    runtime: str
-    inputs: tuple[StoredEvent, ...]
-    parts: tuple[KnownPart, ...]
-    attempt: int = 1
-
-    @property
-    def delivery_id(self) -> str:
-        """The row of the first visible part."""
-        return self.parts[0].delivery_id
-
-
-@attrs.frozen(kw_only=True)
-class Adoption:
-    """A caller's wish to begin a turn: the ids to use, and the lease to write.
-
-    Sessions of the profiles in ``collect`` give all that waits to one turn, others the oldest.
-    """
-
-    turn_id: str
-    delivery_id: str
-    owner: str
-    lease_until: float
-    """Boot time, seconds."""
-    now: float
-    """UTC, seconds since the epoch."""
-    collect: tuple[str, ...] = ()
-
-
-@attrs.frozen(kw_only=True)
-class Delivery:
-    """One message part on its way to people: a row of the ledger."""
-
-    id: str
-    address: Address
-    text: str = attrs.field(repr=False)
-    state: DeliveryState
-    native_id: str = ""
-    reply_to: str = ""
-    attempts: int = 0
-    ready_at: float = 0.0
-    turn_id: str = ""
-
+from dragoman.store.values import Adoption as Adoption
+from dragoman.store.values import Delivery as Delivery
+from dragoman.store.values import KnownPart as KnownPart
+from dragoman.store.values import Operation as Operation
+from dragoman.store.values import StoredEvent as StoredEvent
+from dragoman.store.values import TurnGrant as TurnGrant
+from dragoman.store.values import TurnLease as TurnLease
 
 # -- inbound events ------------------------------------------------------------------------------
 
