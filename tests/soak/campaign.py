@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,6 +33,10 @@ SELECT address, text FROM deliveries
 WHERE state = 'sending' AND native_id = '' AND place IS NOT NULL
 """
 """What a dead gateway was about to send."""
+KNOWN: Final = """
+SELECT address ->> '$.channel', native_id FROM deliveries WHERE native_id <> ''
+"""
+"""The messages of which the store knows."""
 FAIR: Final = 0.95
 """The share of answers after which nothing more goes wrong, so that the end is not all waiting."""
 
@@ -94,16 +99,17 @@ class Result:
     """Which answers may be marked as repeats, and how often."""
     orphans: Counter[Lane]
     """How many placeholders may be left over where."""
-    memory: tuple[float, ...]
-    """The gateway's resident megabytes, over its last life."""
+    memory: tuple[tuple[int, float], ...]
+    """The gateway's resident megabytes over its last life, each after so many answers."""
     code: int
 
     @property
     def growth(self) -> float:
-        """By how much the memory of the last quarter exceeds that of the second, as a share."""
-        quarter = len(self.memory) // 4
-        second, last = self.memory[quarter : 2 * quarter], self.memory[3 * quarter :]
-        return statistics.median(last) / statistics.median(second) - 1
+        """By how much memory exceeds in the last quarter that of the second, as a share."""
+        quarter = self.plan.messages / 4
+        second = [size for count, size in self.memory if quarter <= count < 2 * quarter]
+        last = [size for count, size in self.memory if count >= 3 * quarter]
+        return statistics.median(last) / statistics.median(second) - 1 if second and last else 0.0
 
     @property
     def problems(self) -> list[str]:
@@ -132,14 +138,16 @@ class Result:
             f" (in flight {min(self.in_flight)}-{max(self.in_flight)})" if plan.kills else ""
         )
         faults = ", ".join(f"{count} {name}" for name, count in sorted(self.faults.items()))
-        memory = f"{self.memory[0]:.0f}-{max(self.memory):.0f} MB ({self.growth:+.1%})"
+        memory = max(size for _, size in self.memory)
+        grown = "" if plan.kills else f" ({self.growth:+.1%})"
         return (
             f"soak: {plan.conversations} conversations, {plan.messages} messages, "
             f"{len(self.in_flight)} kills{in_flight}, {self.seconds:.0f} s; lost {len(seen.lost)}, "
             f"doubled {len(seen.doubled)}, out of order {len(seen.disordered)}, "
             f"strange {len(seen.strange)}, notices {seen.notices}; marked as repeats "
             f"{seen.marked.total()} of {self.doubts.total()} in doubt ({seen.twice} shown twice), "
-            f"placeholders left {seen.placeholders.total()} of {self.orphans.total()}; faults: {faults}; memory {memory}"
+            f"placeholders left {seen.placeholders.total()} of {self.orphans.total()}; "
+            f"faults: {faults}; memory {memory:.0f} MB{grown}"
         )
 
 
@@ -155,7 +163,7 @@ class Campaign:
     in_flight: list[int] = attrs.field(factory=list)
     doubts: Counter[Answer] = attrs.field(factory=Counter)
     killed_at: list[float] = attrs.field(factory=list)
-    memory: list[float] = attrs.field(factory=list)
+    memory: list[tuple[int, float]] = attrs.field(factory=list)
     _began: float = attrs.field(factory=time.monotonic)
 
     @property
@@ -169,16 +177,19 @@ class Campaign:
         with self.gateway:
             self.crowd.begin()
             while len(self.in_flight) < self.plan.kills:
-                goal = self.crowd.answered + share
-                self._until(lambda goal=goal: self.crowd.answered >= goal)  # type: ignore[misc]
+                self._until(partial(self._reached, self.crowd.answered + share))
                 self._until(lambda: running(self.store) >= self.plan.in_flight)
                 self._kill()
             self.memory.clear()
             self._until(lambda: self.crowd.answered == self.crowd.total)
+            self._look()
             seconds = time.monotonic() - self._began
             self._until(lambda: not read(self.store).unfinished)
             code = self.gateway.stop()
         return self._result(seconds, code)
+
+    def _reached(self, goal: int) -> bool:
+        return self.crowd.answered >= goal
 
     def _kill(self) -> None:
         """Kill the gateway and start it again; see what it had under way."""
@@ -195,15 +206,16 @@ class Campaign:
 
     def _orphans(self) -> Counter[Lane]:
         """Return the placeholders whose sending a kill met, so that nobody noted their ids."""
-        known = read(self.store).known
-        return Counter(
-            lane
-            for call in self.fake.calls_of("sendMessage")
-            if call.params["text"] in EMPTY and not call.fate
-            if not call.ok or str(call.result["message_id"]) not in known
-            if any(-BEFORE < call.stages["arrived"] - at < AFTER for at in self.killed_at)
-            if (lane := self.crowd.lane_of(call))
-        )
+        known = set(ask(self.store, KNOWN))
+        found: Counter[Lane] = Counter()
+        for call in self.fake.calls_of("sendMessage"):
+            lane, arrived = self.crowd.lane_of(call), call.stages["arrived"]
+            if lane is None or call.fate or call.params["text"] not in EMPTY:
+                continue
+            told = call.ok and (str(lane.chat), str(call.result["message_id"])) in known
+            if not told and any(-BEFORE < arrived - at < AFTER for at in self.killed_at):
+                found[lane] += 1
+        return found
 
     def _until(self, condition: Callable[[], bool]) -> None:
         """Wait for a condition, and look at the memory meanwhile."""
@@ -216,11 +228,14 @@ class Campaign:
                     f"are answered, waiting: {dict(self.crowd.silent().most_common(5))}\n"
                     + self.gateway.log[-4000:]
                 )
-            if now - looked_at > 0.5 and self.crowd.answered:
+            if now - looked_at > 0.25 and self.crowd.answered:
                 looked_at = now
-                self.memory.append(resident(self.gateway.pid))
+                self._look()
             self.weather.fair = self.crowd.answered > FAIR * self.crowd.total
             time.sleep(0.01)
+
+    def _look(self) -> None:
+        self.memory.append((self.crowd.answered, resident(self.gateway.pid)))
 
     def _result(self, seconds: float, code: int) -> Result:
         return Result(
@@ -272,15 +287,24 @@ def resident(pid: int) -> float:
 @contextmanager
 def prepared(plan: Plan, folder: Path) -> Iterator[Campaign]:
     """Set the stage in an empty folder."""
-    logging.getLogger("aiohttp.server").disabled = True  # it reports each client that was killed
     lanes = lanes_of(plan.conversations)
-    with TelegramFake() as fake:
+    with _silent("aiohttp.server"), TelegramFake() as fake:  # reports clients that were killed
         crowd = Crowd(fake, lanes, plan.messages // plan.conversations, plan.seed)
         weather = Weather(plan.seed, crowd)
         fake.on_call(weather.decide)
         gateway = Gateway(folder, _manifest(fake.url, lanes), {"TELEGRAM_TOKEN": fake.token})
         yield Campaign(plan, fake, gateway, crowd, weather)
         fake.on_call(None)
+
+
+@contextmanager
+def _silent(name: str) -> Iterator[None]:
+    logger = logging.getLogger(name)
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
 
 
 def _manifest(url: str, lanes: tuple[Lane, ...]) -> str:

@@ -58,7 +58,7 @@ GOOD = Result(
     faults=Counter(),
     doubts=Counter({(HERE, "echo: 0 a"): 1}),
     orphans=Counter({HERE: 1}),
-    memory=(1.0,) * 8,
+    memory=((0, 1.0),),
     code=0,
 )
 
@@ -88,6 +88,6 @@ def test_each_problem_is_named(changes, problem):
 
 
 def test_growth_compares_the_last_quarter_with_the_second():
-    flat = attrs.evolve(GOOD, memory=(10.0, 20.0, 50.0, 50.0, 51.0, 52.0, 50.0, 50.0))
-    assert flat.growth == 0
-    assert attrs.evolve(flat, memory=(*flat.memory[:6], 55.0, 55.0)).growth == pytest.approx(0.1)
+    grown = attrs.evolve(GOOD, memory=((0, 10.0), (1, 50.0), (2, 52.0), (3, 54.0), (4, 56.0)))
+    assert grown.growth == pytest.approx(0.1)
+    assert attrs.evolve(GOOD, memory=(*grown.memory[:3], (4, 50.0), (4, 50.0))).growth == 0

@@ -79,7 +79,7 @@ class Inbound:
     ``album`` names what came together, as an album of photos does: its members become one input.
     ``continues`` says that the sender's client probably cut a long text here, so that the rest is
     about to follow. ``edits`` says that the text replaces that of the earlier message
-    ``message_id``.
+    ``message_id``. ``joined`` is core's own: several messages were made into this one.
     """
 
     native_id: str
@@ -93,6 +93,7 @@ class Inbound:
     album: str = ""
     continues: bool = False
     edits: bool = False
+    joined: bool = False
 
     @sent_at.validator
     def _has_zone(self, _: object, value: datetime) -> None:

@@ -46,6 +46,7 @@ async def ends(stage):
 
 
 async def test_fc_dup_04_an_edit_of_a_queued_message_replaces_its_text_and_its_record():
+    """A9."""
     clock, scene = VirtualClock(), Scene()
     async with gateway(clock=clock, **scripted(scene)) as stage:
         await stage.platform.say("wait")
@@ -71,6 +72,21 @@ async def test_fc_dup_04_an_edit_of_a_held_message_replaces_its_text():
         await clock.advance(2)
         await stage.quiet()
         assert asked(stage) == ["two, three"]
+
+
+async def test_an_edit_of_one_piece_does_not_replace_the_whole_text():
+    """Invariant 3: what else was joined into the message is not lost."""
+    clock, scene = VirtualClock(), Scene()
+    async with gateway(clock=clock, **scripted(scene)) as stage:
+        await stage.platform.say("wait")
+        await stage.platform.say("one, ", message_id="50", continues=True)
+        await stage.platform.say("two")
+        await edit(stage, "three, ")
+        await stage.quiet()
+        assert (await ends(stage))[3] == ("ignored", "edited after it was joined with others")
+        scene.go.set()
+        await stage.quiet()
+        assert asked(stage) == ["wait", "one, two"]
 
 
 async def test_fc_dup_04_an_edit_of_a_running_turn_s_message_is_ignored_with_a_reason():

@@ -131,6 +131,28 @@ async def test_the_line_goes_when_the_answer_grows_and_comes_again_only_after_th
         assert stage.platform.shown() == ["begun\n\nhalf"]
 
 
+async def test_the_line_says_how_long_nothing_has_happened():
+    """FC-LNG-01: what a second tool takes does not begin with the minutes of the first."""
+    clock = VirtualClock()
+
+    async def script(request, host):
+        for number, seconds in ("1", 330), ("2", 200):
+            yield ToolStarted(number, "build")
+            await clock.sleep(seconds)
+            yield ToolFinished(number, "build")
+        yield Finished()
+
+    async with gateway(scene(clock, script), clock=clock) as stage:
+        await stage.platform.say("go")
+        await clock.advance(320)
+        assert stage.platform.shown() == ["*(still working, 5 min)*"]
+        await clock.advance(10 + 185)
+        assert stage.platform.shown() == ["*(still working, 3 min)*"]
+        await clock.advance(30)
+        await stage.quiet()
+        assert stage.platform.shown() == ["*(no answer)*"]
+
+
 async def test_a_line_that_a_rate_limit_holds_back_waits_for_it():
     """Invariants 11 and 13: and the gateway goes on meanwhile."""
     clock = VirtualClock()

@@ -19,6 +19,7 @@ from dragoman import (
     RateLimited,
     Refused,
     TextBlock,
+    TextDelta,
     Unauthorized,
     Unknown,
 )
@@ -26,7 +27,7 @@ from dragoman.outbox.lane import HELD
 from dragoman.states import DeliveryState
 from dragoman.store.operations import Delivery, Post
 from dragoman.testing import ScriptedRuntime, StubPlugin, VirtualClock
-from stage import can, gateway, table
+from stage import Limits, can, gateway, table
 
 pytestmark = pytest.mark.anyio
 
@@ -235,7 +236,7 @@ async def test_fc_spl_06_slow_parts_keep_their_order_and_other_lanes_do_not_wait
         assert [text[:5] for text in stage.platform.shown("1")] == ["part0", "part1", "part2"] * 2
 
 
-async def test_nothing_is_sent_without_a_row_that_was_durable_before(tmp_path):
+async def test_invariant_4_nothing_is_sent_without_a_row_that_was_durable_before(tmp_path):
     """Invariant 4: asked from inside the platform's own calls."""
     found = []
 
@@ -251,6 +252,33 @@ async def test_nothing_is_sent_without_a_row_that_was_durable_before(tmp_path):
         await stage.until_final()
         assert len(found) == 5
         assert all(rows == [("sending",)] for rows in found)
+
+
+async def test_invariant_4_nothing_is_streamed_without_a_row_that_was_durable_before(tmp_path):
+    """Invariant 4: placeholders, further parts, edits, and the notice of a full queue."""
+    found = []
+
+    async def before(method, address, message):
+        rows = await stage.rows("SELECT id FROM deliveries WHERE id = ?", message.delivery_id)
+        found.append((method, len(rows)))
+
+    async def script(request, host):
+        for number in range(12):
+            yield TextDelta("1", f"word{number} ".ljust(30, "x") + " ")
+            await anyio.sleep(0.02)
+        yield Finished()
+
+    plugin = StubPlugin()
+    plugin.runtimes["scripted"] = ScriptedRuntime(script)
+    plugin.platform().capabilities = can(max_text=112, edit_interval=0.01)
+    plugin.platform().before = before
+    limits = Limits(queued_per_session=1)
+    async with gateway(plugin, store=tmp_path / "store.db", limits=limits) as stage:
+        for _ in range(3):
+            await stage.platform.say("go")
+        await stage.until_final()
+        assert {method for method, _ in found} == {"send", "edit"}
+        assert all(rows == 1 for _, rows in found)
 
 
 async def test_refused_credentials_stop_one_platform_and_keep_what_it_owes():
@@ -280,7 +308,7 @@ def _owed(number, channel="1"):
     )
 
 
-async def test_more_than_memory_holds_goes_out_completely_and_in_order():
+async def test_invariant_14_more_than_memory_holds_goes_out_completely_and_in_order():
     """Invariants 3, 10 and 14: what comes while the lane reads the store included."""
     count = 4 * HELD + 3
     async with gateway() as stage:

@@ -160,11 +160,14 @@ class Door:
         target = await self._store.read.waiting(
             event.address, event.sender.id, "message_id", event.message_id
         )
-        if target:
+        reason = "edited after its turn had begun"
+        if target and target.inbound.joined:  # the text of the others would be lost
+            reason = "edited after it was joined with others"
+        elif target:
             inbound = attrs.evolve(target.inbound, text=text)
             if await self._merge(stored, target.id, inbound, routed):
                 return None
-        return await self._end(stored, EventState.IGNORED, "edited after its turn had begun", rule)
+        return await self._end(stored, EventState.IGNORED, reason, rule)
 
     async def _lead(self, stored: StoredEvent) -> StoredEvent | None:
         """Return the album that an event is a late part of, if that still waits for its turn."""

@@ -155,6 +155,7 @@ def joined(events: Sequence[Inbound]) -> Inbound:
         attachments=tuple(one for event in ordered for one in event.attachments),
         addressed=any(event.addressed for event in events),
         continues=False,
+        joined=True,
     )
 
 

@@ -21,7 +21,7 @@ from dragoman.clock import Clock
 from dragoman.flow.leases import Leases
 from dragoman.keys import new_id
 from dragoman.messages import Address, Inbound, Outbound, Place, Receipt
-from dragoman.outbox.attempt import Exit
+from dragoman.outbox.attempt import Exit, shows
 from dragoman.outbox.lane import Lane
 from dragoman.outbox.outbox import Outbox
 from dragoman.protocols import LookUp
@@ -64,6 +64,8 @@ class ShownPart:
     delivery_id: str
     native_id: str = ""
     text: str = ""
+    whole: bool = True
+    """Whether the platform quoted the text as it was meant."""
     noted: bool = False
     """Whether the ledger knows of a text that is shown."""
 
@@ -262,6 +264,7 @@ class Live:
         receipt = await self._call(call, "send" if fresh else "edit")
         if receipt:
             shown.native_id, shown.text = receipt.native_id, wanted
+            shown.whole = shows(platform.capabilities.dialect, text, receipt.shown)
             await self._note(shown, at_once=fresh)
 
     async def _look_up(self, shown: ShownPart) -> None:
@@ -364,7 +367,7 @@ class Live:
         """Return how a part leaves its turn."""
         if not wanted:
             return DeliveryState.ABANDONED
-        unchanged = shown.native_id and shown.text == wanted
+        unchanged = shown.native_id and shown.whole and shown.text == wanted
         if unchanged and not self._exit.platform.capabilities.final_edit:
             return DeliveryState.DELIVERED
         # ``SENDING`` spares a commit: the call follows this transaction at once. An edit may be

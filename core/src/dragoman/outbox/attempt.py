@@ -146,10 +146,8 @@ def _shown(platform: Platform, trial: Attempt, receipt: Receipt) -> tuple[Outcom
     """Return what a receipt means: delivered is what shows the whole text, after all."""
     can = platform.capabilities
     done = Outcome(state=DeliveryState.DELIVERED, native_id=receipt.native_id, shown=receipt.shown)
-    if receipt.shown is None:
-        return done, trial
     wanted = can.dialect.plain(trial.text) if trial.plain else trial.text
-    if _same(can.dialect, wanted, receipt.shown):
+    if shows(can.dialect, wanted, receipt.shown):
         return done, trial
     differs = "the platform shows another text"
     if can.edit and not trial.repaired:
@@ -162,7 +160,10 @@ def _shown(platform: Platform, trial: Attempt, receipt: Receipt) -> tuple[Outcom
     return attrs.evolve(done, state=DeliveryState.FAILED, error=differs), trial
 
 
-def _same(dialect: Dialect, wanted: str, shown: str) -> bool:
+def shows(dialect: Dialect, wanted: str, shown: str | None) -> bool:
+    """Whether what a platform quotes is what was wanted; one that quotes nothing is believed."""
+    if shown is None:
+        return True
     try:
         return dialect.normal(wanted) == dialect.normal(shown)
     except Exception:  # noqa: BLE001 - an adapter's dialect must not cost what is shown already
