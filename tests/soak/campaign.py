@@ -163,6 +163,8 @@ class Campaign:
     in_flight: list[int] = attrs.field(factory=list)
     doubts: Counter[Answer] = attrs.field(factory=Counter)
     killed_at: list[float] = attrs.field(factory=list)
+    noted: set[tuple[str, str]] = attrs.field(factory=set)
+    """The messages of which the store knew when it was left behind."""
     memory: list[tuple[int, float]] = attrs.field(factory=list)
     _began: float = attrs.field(factory=time.monotonic)
 
@@ -195,6 +197,7 @@ class Campaign:
         """Kill the gateway and start it again; see what it had under way."""
         self.gateway.kill()
         self.killed_at.append(time.monotonic())
+        self.noted.update(ask(self.store, KNOWN))
         count = running(self.store)
         if count >= self.plan.in_flight:
             self.in_flight.append(count)
@@ -206,7 +209,7 @@ class Campaign:
 
     def _orphans(self) -> Counter[Lane]:
         """Return the placeholders whose sending a kill met, so that nobody noted their ids."""
-        known = set(ask(self.store, KNOWN))
+        known = self.noted.union(ask(self.store, KNOWN))
         found: Counter[Lane] = Counter()
         for call in self.fake.calls_of("sendMessage"):
             lane, arrived = self.crowd.lane_of(call), call.stages["arrived"]
@@ -262,7 +265,7 @@ class Campaign:
         ]
 
 
-def ask(store: Path, sql: str) -> list[tuple[Any, ...]]:
+def ask(store: Path, sql: str) -> list[Any]:
     """Return what a store answers, read-only."""
     if not store.exists():
         return []

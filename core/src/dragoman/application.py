@@ -31,7 +31,7 @@ from dragoman.flow.turn import TurnRunner
 from dragoman.flow.turns import Turns
 from dragoman.health import Health
 from dragoman.hookspecs import PlatformStatus
-from dragoman.logs import logger
+from dragoman.logs import bound, logger
 from dragoman.manifest.model import Manifest
 from dragoman.outbox.attempt import Exit
 from dragoman.outbox.limits import Limits
@@ -270,11 +270,12 @@ class Application:
         """Run each platform and its intake; none of them waits for another."""
 
         async def connect(name: str) -> None:
+            own_log = bound(log, platform=name)
             intake = Intake(
                 name,
                 services.store,
                 self.clock,
-                log,
+                own_log,
                 services.router.lane_of,
                 services.door.decide,
                 services.door.is_command,
@@ -285,7 +286,7 @@ class Application:
                 platform=assembly.platforms[name],
                 deliver=health.watching(intake.deliver),
                 clock=self.clock,
-                log=log,
+                log=own_log,
                 observe=observe,
                 worked_at=lambda: health.worked_at(name),
             )

@@ -35,9 +35,7 @@ async def answer(
     data_dir: Path, look: Callable[[], Awaitable[None]], *, clock: Clock, log: logging.Logger
 ) -> None:
     """Call ``look`` whenever the bell rings, and now and then, until cancelled."""
-    data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path = data_dir / NAME
-    path.unlink(missing_ok=True)
+    path = _free_place(data_dir)
     rung = anyio.Event()
 
     async def listen() -> None:
@@ -66,3 +64,11 @@ async def _guarded(listen: Callable[[], Awaitable[None]], log: logging.Logger) -
         await listen()
     except OSError as error:  # as where the path is too long for a socket
         log.warning("no bell: what the command line changes is noticed later (%s)", error)
+
+
+def _free_place(data_dir: Path) -> Path:
+    """Return where the bell goes; what a process that died has left there is gone."""
+    data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = data_dir / NAME
+    path.unlink(missing_ok=True)
+    return path

@@ -6,12 +6,15 @@ import json
 import logging
 import sys
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, TypeAlias
 
 from dragoman.secret import Redactor
 
 CONTEXT: Final = ("event", "delivery", "turn", "session", "conversation", "platform")
 """The fields that records may carry in ``extra``; they become fields of a JSON line."""
+
+
+Log: TypeAlias = logging.Logger | logging.LoggerAdapter[logging.Logger]
 
 
 class RedactingFilter(logging.Filter):
@@ -50,6 +53,11 @@ class JsonFormatter(logging.Formatter):
         if record.exc_text:
             line["traceback"] = record.exc_text
         return json.dumps(line)
+
+
+def bound(log: logging.Logger, **ids: str) -> Log:
+    """Return a logger whose records all carry these fields, which `CONTEXT` names."""
+    return logging.LoggerAdapter(log, ids)
 
 
 def logger(name: str, redactor: Redactor) -> logging.Logger:

@@ -5,6 +5,7 @@ import time
 from datetime import UTC, datetime, timedelta, timezone
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from dragoman import (
@@ -20,7 +21,7 @@ from dragoman import (
 )
 from dragoman.flow.leases import LEASE_SECONDS, RENEW_SECONDS
 from dragoman.manifest.model import Profile
-from dragoman.store.operations import Recover, Renew
+from dragoman.store.operations import Finish, Recover, Renew
 from dragoman.testing import ScriptedRuntime, StubPlugin, VirtualClock
 from stage import Limits, can, gateway
 
@@ -140,21 +141,44 @@ async def test_invariant_2_a_turn_that_another_owner_settled_ends_and_shows_noth
         assert await stage.states("agent_runs") == ["interrupted"]
 
 
-async def test_no_lease_is_called_lost_that_ended_in_the_same_moment(monkeypatch, caplog):
+@pytest.mark.parametrize("renewal_first", [False, True])
+async def test_no_lease_is_called_lost_that_ended_in_the_same_commit(
+    monkeypatch, caplog, renewal_first
+):
     """What a commit ends together with a renewal was no loss."""
     clock = VirtualClock()
 
     async def ends_late(request, host):
-        await clock.sleep(RENEW_SECONDS)
+        await clock.sleep(RENEW_SECONDS + 1)
         yield TextBlock("1", "done")
         yield Finished()
 
     async with gateway(plugin_of(ends_late), clock=clock) as stage:
-        for channel in range(20):
-            await stage.platform.say("go", channel=str(channel))
+        store, ending = stage.app.store, anyio.Event()
+        apply, groups = store._writer.apply, []
+        commit = store._writer._commit
+
+        async def in_one_commit(operation):
+            if isinstance(operation, Renew):
+                await ending.wait()
+            if isinstance(operation, Finish):
+                ending.set()
+                if renewal_first:
+                    await anyio.lowlevel.checkpoint()
+            return await apply(operation)
+
+        async def noted(self, group):
+            groups.append([type(operation) for operation in group])
+            return await commit(group)
+
+        monkeypatch.setattr(type(store), "apply", lambda _, operation: in_one_commit(operation))
+        monkeypatch.setattr(type(store._writer), "_commit", noted)
+        await stage.platform.say("go")
         await clock.advance(RENEW_SECONDS + 1)
         await stage.quiet()
-        assert all(stage.platform.shown(str(n)) == ["done"] for n in range(20))
+        assert stage.platform.shown() == ["done"]
+        assert ([Renew, Finish] if renewal_first else [Finish, Renew]) in groups
+        monkeypatch.undo()
     assert "lost" not in caplog.text
 
 

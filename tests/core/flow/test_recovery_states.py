@@ -156,7 +156,9 @@ async def test_a_damaged_count_of_starts_stops_nothing(tmp_path):
         await shown_by_a_row(stage)
         left = wreck(store, plugin, says_done)
     for value in ("[1, ", '{"a": 1}', '["x", null, 1.5]', "7"):
-        left.run("UPDATE component_values SET value = ? WHERE name = 'starts'", value)
+        left.run(
+            "INSERT OR REPLACE INTO component_values VALUES ('core:gateway', 'starts', ?)", value
+        )
         async with gateway(left.plugin, store=left.store) as stage:
             await stage.until_final()
 
@@ -397,3 +399,19 @@ async def test_fc_rst_07_a_damaged_row_concerns_its_own_conversation_only(
         await eventually(lambda: last_shown(stage, "2"), "done")
         await stage.until_final()
     assert caplog.text.count("damaged and left out") <= 1
+
+
+async def test_fc_rst_07_a_damaged_record_costs_no_other_record(tmp_path):
+    """FC-RST-07: the conversation goes on with what can be read."""
+    plugin, store = acting(says_done), tmp_path / "a.db"
+    async with gateway(plugin, store=store) as stage:
+        await stage.platform.say("one")
+        await stage.until_final()
+        left = wreck(store, plugin)
+    left.run("UPDATE records SET item = CAST(x'6fff' AS TEXT) WHERE item = 'one'")
+    async with gateway(left.plugin, store=left.store) as stage:
+        await stage.platform.say("two")
+        await stage.until_final()
+        assert left.platform.shown() == ["done", "done"]
+        ((last,),) = await stage.rows("SELECT item FROM records ORDER BY number DESC LIMIT 1")
+        assert last == """answer to ['o\ufffd', "answer to ['one']", 'two']"""

@@ -120,7 +120,12 @@ class Door:
         try:
             encoded = self._encode(stored.id, event, routed)
         except Exception as error:  # noqa: BLE001 - a runtime that is not usable stops nobody else
-            self._log.error("runtime %s: %s", routed.profile.runtime, describe(error))
+            self._log.error(
+                "runtime %s: %s",
+                routed.profile.runtime,
+                describe(error),
+                extra=_ids(stored),
+            )
             reason = f"runtime {routed.profile.runtime} is not available"
             return await self._end(stored, EventState.REFUSED, reason, rule, UNAVAILABLE_NOTICE)
         full = self._notice(event, FULL_NOTICE)
@@ -191,7 +196,12 @@ class Door:
         try:
             encoded = self._encode(target, inbound, routed)
         except Exception as error:  # noqa: BLE001 - what cannot be changed stays as it is
-            self._log.error("runtime %s: %s", routed.profile.runtime, describe(error))
+            self._log.error(
+                "runtime %s: %s",
+                routed.profile.runtime,
+                describe(error),
+                extra=_ids(stored),
+            )
             return False
         item = encoded.item if encoded else None
         return await self._store.apply(
@@ -221,7 +231,11 @@ class Door:
 
     async def _refuse(self, stored: StoredEvent, reason: str, rule: str = "") -> None:
         self._log.info(
-            "event %s of %s refused: %s", stored.id, stored.inbound.address.platform, reason
+            "event %s of %s refused: %s",
+            stored.id,
+            stored.inbound.address.platform,
+            reason,
+            extra=_ids(stored),
         )
         await self._end(stored, EventState.REFUSED, reason, rule or reason)
 
@@ -254,3 +268,8 @@ class Door:
 
     def _now(self) -> float:
         return self._clock.now().timestamp()
+
+
+def _ids(stored: StoredEvent) -> dict[str, str]:
+    """Return the fields that records about an event carry."""
+    return {"event": str(stored.id), "platform": stored.inbound.address.platform}

@@ -6,7 +6,6 @@ in operation, so that a crash between receipt and decision loses nothing.
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import Final
@@ -18,6 +17,7 @@ from anyio.abc import TaskGroup
 from dragoman.clock import Clock
 from dragoman.errors import StoreUnavailable
 from dragoman.flow.holds import Holds, waits
+from dragoman.logs import Log
 from dragoman.messages import Inbound
 from dragoman.render.text import sanitise
 from dragoman.store.operations import Receive, StoredEvent
@@ -64,7 +64,7 @@ class Intake:
     _platform: str
     _store: Store
     _clock: Clock
-    _log: logging.Logger
+    _log: Log
     _lane_of: Callable[[Inbound], Hashable]
     _decide: Callable[[StoredEvent], Awaitable[None]]
     _holds: Holds = attrs.field(init=False)

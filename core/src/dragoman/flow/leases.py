@@ -61,7 +61,7 @@ class Leases:
             try:
                 missing = before - set(await self._renew())
                 await self._clock.sleep(0)  # turns that the same commit ended are gone after it
-                lost(missing & set(running()))
+                lost(missing)
             except StoreUnavailable as error:
                 self._log.error("leases are not renewed: %s", error)
                 if self._clock.boot() > self.until:

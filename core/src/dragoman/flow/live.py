@@ -6,7 +6,6 @@ has come. What is shown by now is noted in the ledger, so that a restart can go 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final, cast
@@ -20,6 +19,7 @@ from dragoman.causes import describe
 from dragoman.clock import Clock
 from dragoman.flow.leases import Leases
 from dragoman.keys import new_id
+from dragoman.logs import Log
 from dragoman.messages import Address, Inbound, Outbound, Place, Receipt
 from dragoman.outbox.attempt import Exit, shows
 from dragoman.outbox.lane import Lane
@@ -80,7 +80,7 @@ class Live:
     _clock: Clock
     _outbox: Outbox
     _leases: Leases
-    _log: logging.Logger
+    _log: Log
     _parts: list[ShownPart] = attrs.field(factory=list, init=False)
     _pace: Pace = attrs.field(init=False)
     _previewed: int = attrs.field(init=False, default=0)

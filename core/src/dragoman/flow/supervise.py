@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import random
 import socket
@@ -17,6 +16,7 @@ from dragoman.causes import describe, find, leaves
 from dragoman.clock import Clock
 from dragoman.errors import AccountMismatch, DragomanError, Unauthorized
 from dragoman.hookspecs import PlatformStatus
+from dragoman.logs import Log
 from dragoman.messages import Deliver
 from dragoman.protocols import Platform
 
@@ -64,7 +64,7 @@ class Supervisor:
     platform: Platform
     deliver: Deliver
     clock: Clock
-    log: logging.Logger
+    log: Log
     observe: Callable[[PlatformStatus], None]
     worked_at: Callable[[], float | None]
 

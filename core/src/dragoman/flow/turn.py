@@ -21,6 +21,7 @@ from dragoman.flow.turnhost import FencedTurnHost, ScopedMemory, turn_input
 from dragoman.flow.turns import Offer
 from dragoman.flow.typing import keep_typing
 from dragoman.hookspecs import Drop, TurnEnded, TurnStarted
+from dragoman.logs import Log, bound
 from dragoman.manifest.model import Limits, Profile
 from dragoman.outbox.outbox import Outbox
 from dragoman.plugins.hooktable import HookTable
@@ -72,6 +73,7 @@ class Turn:
     live: Live
     host: FencedTurnHost
     running: Running
+    log: Log
     feeds: Sequence[SinkFeed]
 
 
@@ -129,7 +131,7 @@ class TurnRunner:
             except StaleLease:
                 return  # it had ended
         if scope.cancelled_caught:
-            self.log.error("turn %s is left to the next start", turn.info.turn_id)
+            turn.log.error("turn %s is left to the next start", turn.info.turn_id)
 
     def _begin(self, grant: TurnGrant, running: Running) -> Turn:
         info = TurnInfo(
@@ -140,10 +142,17 @@ class TurnRunner:
             runtime=grant.runtime,
             platform=grant.inputs[0].inbound.address.platform,
         )
+        log = bound(
+            self.log,
+            turn=info.turn_id,
+            session=info.session_id,
+            conversation=info.conversation_id,
+            platform=info.platform,
+        )
         answer = running.answer = Answer(self.limits.answer_size)
-        live = Live(grant, answer, self.store, self.clock, self.outbox, self.leases, self.log)
+        live = Live(grant, answer, self.store, self.clock, self.outbox, self.leases, log)
         host = FencedTurnHost(self.store, self.clock, self.leases, grant.lease, self._memory(grant))
-        return Turn(grant, info, answer, live, host, running, self.sinks.open(info))
+        return Turn(grant, info, answer, live, host, running, log, self.sinks.open(info))
 
     async def _work(self, turn: Turn) -> RunEnd:
         """Run the runtime to its end, while the answer is shown as it grows."""
@@ -188,8 +197,8 @@ class TurnRunner:
         turn_id = turn.info.turn_id
         expected = find(error, RuntimeFailed)
         # Only with debugging on: a traceback's last line may quote what a person wrote.
-        self.log.debug("turn %s failed", turn_id, exc_info=error)
-        self.log.error("turn %s: %s", turn_id, describe(expected or error), extra={"turn": turn_id})
+        turn.log.debug("turn %s failed", turn_id, exc_info=error)
+        turn.log.error("turn %s: %s", turn_id, describe(expected or error))
         if expected:
             return Failed(expected.kind, expected.detail)
         return Failed(FailureKind.INTERNAL, type(next(leaves(error))).__name__)
@@ -200,7 +209,7 @@ class TurnRunner:
             try:
                 async for event in events:
                     if turn.answer.end is not None:
-                        self.log.warning("turn %s: events after its end", turn.info.turn_id)
+                        turn.log.warning("turn %s: events after its end", turn.info.turn_id)
                         break
                     if isinstance(event, InputConsumed):
                         await self._absorb(turn, event.event_ids)
@@ -278,7 +287,7 @@ class TurnRunner:
             return text
         changed = await self.hooks.outbound(text, turn.info)
         if isinstance(changed, Drop):
-            self.log.warning("turn %s: answer withheld: %s", turn.info.turn_id, changed.reason)
+            turn.log.warning("turn %s: answer withheld: %s", turn.info.turn_id, changed.reason)
             return WITHHELD_NOTICE
         return NO_ANSWER if is_blank(changed) else sanitise(changed)
 
@@ -302,7 +311,7 @@ class TurnRunner:
                 with anyio.CancelScope(shield=True):
                     ended = await self.store.apply(operation)
             except StoreUnavailable as error:
-                self.log.error("turn %s cannot be written yet: %s", turn.info.turn_id, error)
+                turn.log.error("turn %s cannot be written yet: %s", turn.info.turn_id, error)
                 await self.clock.sleep(RETRY)
             else:
                 self.outbox.push(owed)

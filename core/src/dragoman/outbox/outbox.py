@@ -183,9 +183,7 @@ class Outbox:
 
     async def _record(self, delivery: Delivery, outcome: Outcome) -> None:
         if outcome.error:
-            self._log.warning(
-                "delivery %s: %s", delivery.id, outcome.error, extra={"delivery": delivery.id}
-            )
+            self._log.warning("delivery %s: %s", delivery.id, outcome.error, extra=_ids(delivery))
         if outcome.state is DeliveryState.SENDING:
             return
         await self._write(
@@ -201,3 +199,9 @@ class Outbox:
 
     def _now(self) -> float:
         return self._clock.now().timestamp()
+
+
+def _ids(delivery: Delivery) -> dict[str, str]:
+    """Return the fields that records about a part carry."""
+    platform = delivery.address.platform
+    return {"delivery": delivery.id, "turn": delivery.turn_id, "platform": platform}
