@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -35,40 +35,41 @@ async def answer(
     data_dir: Path, look: Callable[[], Awaitable[None]], *, clock: Clock, log: logging.Logger
 ) -> None:
     """Call ``look`` whenever the bell rings, and now and then, until cancelled."""
-    path = _free_place(data_dir)
     rung = anyio.Event()
 
-    async def listen() -> None:
-        nonlocal rung
-        async with await anyio.create_unix_datagram_socket(
-            local_path=path, local_mode=0o600
-        ) as bell:
-            async for _ in bell:
-                rung.set()
+    async def listen(bell: socket.socket) -> None:
+        while True:
+            await anyio.wait_readable(bell)
+            bell.recv(1)
+            rung.set()
 
-    async with anyio.create_task_group() as tasks:
-        try:
-            tasks.start_soon(_guarded, listen, log)
+    with _hung_up(data_dir, log) as bell:
+        async with anyio.create_task_group() as tasks:
+            if bell is not None:
+                tasks.start_soon(listen, bell)
             while True:
                 with clock.move_on_after(LOOK_SECONDS):
                     await rung.wait()
                 rung = anyio.Event()
                 with contextlib.suppress(StoreUnavailable):
                     await look()
-        finally:
-            path.unlink(missing_ok=True)
 
 
-async def _guarded(listen: Callable[[], Awaitable[None]], log: logging.Logger) -> None:
-    try:
-        await listen()
-    except OSError as error:  # as where the path is too long for a socket
-        log.warning("no bell: what the command line changes is noticed later (%s)", error)
-
-
-def _free_place(data_dir: Path) -> Path:
-    """Return where the bell goes; what a process that died has left there is gone."""
+@contextlib.contextmanager
+def _hung_up(data_dir: Path, log: logging.Logger) -> Iterator[socket.socket | None]:
+    """Offer the bell in its place; without one where that is no place for a socket."""
     data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = data_dir / NAME
-    path.unlink(missing_ok=True)
-    return path
+    path.unlink(missing_ok=True)  # a process that died may have left one
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as bell:
+        try:
+            bell.bind(str(path))
+        except OSError as error:  # as where the path is too long
+            log.warning("no bell: what the command line changes is noticed later (%s)", error)
+            yield None
+            return
+        path.chmod(0o600)
+        try:
+            yield bell
+        finally:
+            path.unlink(missing_ok=True)
