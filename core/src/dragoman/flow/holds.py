@@ -14,6 +14,7 @@ import attrs
 from anyio.abc import TaskGroup
 
 from dragoman.clock import Clock
+from dragoman.errors import StoreUnavailable
 from dragoman.messages import Inbound, Lane
 from dragoman.store.operations import Merge, StoredEvent
 from dragoman.store.protocol import Store
@@ -26,6 +27,7 @@ LARGEST: Final = 100
 """Messages of one group."""
 MOST: Final = 1000
 """Groups of one platform: beyond them nothing waits for more."""
+RETRY: Final = 2.0
 FIRST_READ: Final = 30.0
 """How long what an earlier process held waits for the platform to say anything at all, seconds."""
 
@@ -126,13 +128,21 @@ class Holds:
             return
         current.closing = True
         try:
-            # What a stop has ended meanwhile is not among them any more.
-            events = await self._store.read.undecided(current.ids)
-            if events:
-                await self._decide(await self._as_one(events))
+            if (whole := await self._gathered(current)) is not None:
+                await self._decide(whole)
         finally:
             del self._groups[key]
             current.done.set()
+
+    async def _gathered(self, group: Group) -> StoredEvent | None:
+        """Return a group as one event, however long the store takes."""
+        while True:
+            try:
+                # What a stop has ended meanwhile is not among them any more.
+                events = await self._store.read.undecided(group.ids)
+                return await self._as_one(events) if events else None
+            except StoreUnavailable:
+                await self._clock.sleep(RETRY)
 
     async def _as_one(self, events: Sequence[StoredEvent]) -> StoredEvent:
         lead, *rest = events

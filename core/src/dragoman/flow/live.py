@@ -101,7 +101,9 @@ class Live:
 
     def __attrs_post_init__(self) -> None:
         self._parts += [
-            ShownPart(part.delivery_id, part.native_id, part.shown, noted=bool(part.shown))
+            ShownPart(
+                part.delivery_id, part.native_id, part.shown, whole=False, noted=bool(part.shown)
+            )
             for part in self._grant.parts
         ]
         self._grew_at = self._clock.boot()
@@ -162,7 +164,10 @@ class Live:
         texts = await self._split(text) if text else []
         while len(self._parts) < len(texts):
             self._parts.append(ShownPart(new_id("msg")))
-        idle = self._outbox.lane(self._address).idle
+        way = self._exit
+        idle = self._outbox.lane(self._address).idle and not (
+            way.stopped or way.limits.wait(self._address, "send")
+        )
         rows: list[Part] = []
         owed: list[Delivery] = []
         for number, shown in enumerate(self._parts):
@@ -246,8 +251,8 @@ class Live:
         if not await self._leases.outlives(CALL_SECONDS):
             self._not_before = self._clock.boot() + BUSY_LANE
             return
-        if not shown.native_id and self._grant.attempt > 1 and platform.capabilities.look_up:
-            await self._look_up(shown)
+        if not shown.native_id and self._may_be_shown and not await self._look_up(shown):
+            return
         fresh = not shown.native_id
         if fresh and not platform.capabilities.idempotent_send:
             wanted = PLACEHOLDER
@@ -267,13 +272,27 @@ class Live:
             shown.whole = shows(platform.capabilities.dialect, text, receipt.shown)
             await self._note(shown, at_once=fresh)
 
-    async def _look_up(self, shown: ShownPart) -> None:
-        """Find what an earlier attempt may have sent for a part."""
+    @property
+    def _may_be_shown(self) -> bool:
+        """Whether an earlier attempt may have sent a part of which no id is known."""
+        return self._grant.attempt > 1 and self._exit.platform.capabilities.look_up
+
+    async def _look_up(self, shown: ShownPart) -> bool:
+        """Find what an earlier attempt may have sent for a part; return whether that is known."""
         platform = cast("LookUp", self._exit.platform)
         wanted = Outbound(shown.delivery_id, PLACEHOLDER)
-        receipt = await self._call(partial(platform.look_up, self._address, wanted), "edit")
+        answered = False
+
+        async def look() -> Receipt | None:
+            nonlocal answered
+            found = await platform.look_up(self._address, wanted)
+            answered = True
+            return found
+
+        receipt = await self._call(look, "edit")
         if receipt:
             shown.native_id = receipt.native_id
+        return answered
 
     async def _call(
         self, call: Callable[[], Awaitable[Receipt | None]], method: str
@@ -370,6 +389,8 @@ class Live:
         unchanged = shown.native_id and shown.whole and shown.text == wanted
         if unchanged and not self._exit.platform.capabilities.final_edit:
             return DeliveryState.DELIVERED
+        if not shown.native_id and self._may_be_shown:
+            return DeliveryState.UNCERTAIN
         # ``SENDING`` spares a commit: the call follows this transaction at once. An edit may be
         # repeated at will, so it is never in doubt.
         return DeliveryState.SENDING if at_once or shown.native_id else DeliveryState.PENDING

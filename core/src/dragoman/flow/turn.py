@@ -122,9 +122,11 @@ class TurnRunner:
 
         One that the next process may run again is left to it as it is.
         """
-        if self.profiles[turn.info.profile].recovery == "retry":
+        profile = self.profiles.get(turn.info.profile)
+        if profile and profile.recovery == "retry":
             return
-        text = interrupted_text(turn.answer.text)
+        # No plugin is asked in these seconds, so what plugins may change or withhold is not shown.
+        text = interrupted_text("" if self.hooks.has_outbound else turn.answer.text)
         with anyio.CancelScope(shield=True), self.clock.move_on_after(LAST_WORD) as scope:
             try:
                 await self._finish(turn, None, text, _nothing_more)
@@ -174,6 +176,8 @@ class TurnRunner:
     async def _consume(self, turn: Turn) -> RunEnd:
         """Copy the runtime's events; return how the turn ended, whatever the runtime did."""
         failure: RunEnd | None = None
+        if turn.info.profile not in self.profiles:
+            return Failed(FailureKind.INTERNAL, "its profile is not part of the manifest any more")
         try:
             with turn.running.scope, self.clock.move_on_after(self.limits.turn_timeout) as scope:
                 await self._gather(turn)
@@ -236,7 +240,8 @@ class TurnRunner:
         )
 
     def _memory(self, grant: TurnGrant) -> ScopedMemory | None:
-        name = self.profiles[grant.profile].memory
+        profile = self.profiles.get(grant.profile)
+        name = profile.memory if profile else None
         if name is None or name not in self.memories:
             return None
         return ScopedMemory(self.memories[name], f"{grant.profile}/{grant.conversation_id}")
@@ -247,13 +252,19 @@ class TurnRunner:
         if not turn.running.follows or self.profiles[turn.info.profile].busy != "collect":
             return
         newest = turn.grant.inputs[-1].received_at
+        lane = turn.grant.inputs[0].inbound.address.lane
         end = self.clock.boot() + COLLECT_LONGEST
         while (rest := newest + COLLECT_SECONDS - self.clock.now().timestamp()) > 0:
             if self.clock.boot() >= end:
                 return
             await self.clock.sleep(min(rest, COLLECT_SECONDS))
-            waiting = await self.store.read.queued(turn.info.session_id, COLLECTED)
-            newest = await self._absorb(turn, [stored.id for stored in waiting]) or newest
+            try:
+                waiting = await self.store.read.queued(turn.info.session_id, COLLECTED)
+                near = [one.id for one in waiting if one.inbound.address.lane == lane]
+                newest = await self._absorb(turn, near) or newest
+            except StoreUnavailable as error:
+                self.log.error("turn %s takes in no more: %s", turn.info.turn_id, error)
+                return
 
     async def _absorb(self, turn: Turn, event_ids: Sequence[int]) -> float:
         """Take waiting messages into the turn; return when the newest was received, or zero."""
@@ -272,7 +283,10 @@ class TurnRunner:
         """Tell people once that a long turn is at work, where no preview can say so."""
         await self.clock.sleep(WORKING_SECONDS)
         event = turn.grant.inputs[0].inbound
-        await self.outbox.post(notice_to(event, WORKING_NOTICE, self.clock.now().timestamp()))
+        try:
+            await self.outbox.post(notice_to(event, WORKING_NOTICE, self.clock.now().timestamp()))
+        except StoreUnavailable as error:
+            self.log.error("turn %s is not announced as long: %s", turn.info.turn_id, error)
 
     async def _last_text(self, turn: Turn, end: RunEnd) -> str:
         """Return what stays visible of a turn; plugins may change it, or withhold it."""

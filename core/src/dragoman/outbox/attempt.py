@@ -17,6 +17,10 @@ from dragoman.protocols import LookUp, Platform
 from dragoman.states import DeliveryState
 from dragoman.store.operations import Delivery
 
+BROKEN: Final = 5
+"""After how many failures that are no `PlatformError` a part is given up: it holds its lane."""
+REPEATS: Final = 3
+"""How often a part is sent again that may be shown."""
 CALL_SECONDS: Final = 60.0
 """How long one call may take. Adapters have shorter limits of their own; this is the last one."""
 
@@ -63,6 +67,10 @@ class Attempt:
     """Whether an earlier attempt may be shown, and the ledger has to say so until that is settled."""
     ask: bool = False
     """Whether the platform is asked what it shows before anything else."""
+    broken: int = 0
+    """How often the adapter failed in a way that says nothing."""
+    repeats: int = 0
+    """How often it was sent again although it may be shown."""
     repaired: bool = False
     """Whether it was edited already because the platform showed another text."""
 
@@ -118,8 +126,13 @@ def in_doubt(exit_: Exit, trial: Attempt) -> Attempt | None:
         return trial
     if exit_.platform.capabilities.look_up:
         return attrs.evolve(trial, doubtful=True, ask=True)
+    return _by_policy(exit_, trial)
+
+
+def _by_policy(exit_: Exit, trial: Attempt) -> Attempt | None:
     if exit_.uncertain == "resend_marked":
-        return attrs.evolve(trial, doubtful=True, text=marked_as_repeat(trial.text))
+        marked = marked_as_repeat(trial.text)
+        return attrs.evolve(trial, doubtful=True, ask=False, text=marked, repeats=trial.repeats + 1)
     return None
 
 
@@ -129,6 +142,8 @@ async def attempt(exit_: Exit, delivery: Delivery, trial: Attempt) -> tuple[Outc
     address = trial.moved_to or delivery.address
     try:
         receipt = await _call(exit_, address, delivery, trial)
+        if receipt is None and not trial.ask:
+            return _after(errors.Unknown("the adapter returned no receipt"), exit_, trial)
         if receipt is None:
             missing = Outcome(state=DeliveryState.SENDING, error="looked up: it is not shown")
             return missing, attrs.evolve(trial, doubtful=False, ask=False)
@@ -138,7 +153,10 @@ async def attempt(exit_: Exit, delivery: Delivery, trial: Attempt) -> tuple[Outc
     except errors.PlatformError as error:
         return _after(error, exit_, trial)
     except Exception as error:  # noqa: BLE001 - an adapter's bug: the call may have been applied
-        return _after(errors.Unknown(describe(error)), exit_, trial)
+        if trial.broken >= BROKEN:
+            return Outcome(state=DeliveryState.FAILED, error=describe(error)), trial
+        outcome, following = _after(errors.Unknown(describe(error)), exit_, trial)
+        return outcome, attrs.evolve(following, broken=trial.broken + 1)
     return _shown(platform, trial, receipt)
 
 
@@ -200,6 +218,8 @@ def _after(error: errors.PlatformError, exit_: Exit, trial: Attempt) -> tuple[Ou
             return later, trial
         case errors.Unauthorized():
             return attrs.evolve(later, back_off=False, stop=True), trial
+        case errors.Refused() | errors.Forbidden() | errors.Gone() if trial.ask:
+            return _doubt(exit_, _by_policy(exit_, trial), trial, text)
         case errors.Refused() if not trial.plain:
             return again, attrs.evolve(trial, plain=True)
         case errors.Gone(what="message") if trial.native_id:
@@ -211,13 +231,20 @@ def _after(error: errors.PlatformError, exit_: Exit, trial: Attempt) -> tuple[Ou
         case errors.Unknown() if trial.native_id or trial.ask or idempotent:
             return later, trial  # what can be repeated at will
         case errors.Unknown():
-            following = in_doubt(exit_, trial)
-            uncertain = Outcome(state=DeliveryState.UNCERTAIN, error=text, back_off=True)
-            if following is None:
-                return _left(exit_, uncertain), trial
-            return uncertain, following
+            return _doubt(exit_, in_doubt(exit_, trial), trial, text)
         case _:
             return Outcome(state=DeliveryState.FAILED, error=text), trial
+
+
+def _doubt(
+    exit_: Exit, following: Attempt | None, trial: Attempt, error: str
+) -> tuple[Outcome, Attempt]:
+    uncertain = Outcome(state=DeliveryState.UNCERTAIN, error=error, back_off=True)
+    if following is None:
+        return _left(exit_, uncertain), trial
+    if following.repeats > REPEATS:
+        return Outcome(state=DeliveryState.FAILED, error=f"given up: {error}"), trial
+    return uncertain, following
 
 
 def _left(exit_: Exit, doubt: Outcome) -> Outcome:

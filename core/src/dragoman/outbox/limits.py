@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import attrs
 
 from dragoman.clock import Clock
 from dragoman.messages import Address
+
+SHORTEST: Final = 0.25
+"""Seconds that a closed scope stays closed at least: "again in no time" would be a hot loop."""
 
 Scope: TypeAlias = Literal["instance", "channel", "method"]
 
@@ -28,7 +31,7 @@ class Limits:
         self._forget_open()
         keys = dict(zip(("instance", "channel", "method"), _scopes(address, method), strict=True))
         key = keys[scope]
-        until = self._clock.boot() + seconds
+        until = self._clock.boot() + max(seconds, SHORTEST)
         self._until[key] = max(until, self._until.get(key, until))
 
     def wait(self, address: Address, method: str) -> float:

@@ -10,7 +10,14 @@ from dragoman.store.codec import dump, dump_rows
 from dragoman.store.deliveries import OPEN, next_place
 from dragoman.store.operations import Ended, Finish, KnownPart, Recover, Recovered, TurnGrant
 from dragoman.store.transaction import Answer, Row, Transaction
-from dragoman.store.turns import Claim, granted_before, grants_of, inputs_of, take_over
+from dragoman.store.turns import (
+    Claim,
+    granted_before,
+    grants_of,
+    inputs_of,
+    insert_items,
+    take_over,
+)
 
 
 async def finish(tx: Transaction, batch: Sequence[Finish]) -> list[Answer]:
@@ -209,6 +216,9 @@ async def _begin_again(tx: Transaction, op: Recover) -> tuple[TurnGrant, ...]:
             WHERE e.turn_id = agent_runs.id AND e.state <> 'adopted'
           ) AND EXISTS (
             SELECT 1 FROM deliveries AS d WHERE d.turn_id = agent_runs.id AND d.state = 'sending'
+          ) AND EXISTS (
+            SELECT 1 FROM inbound_events AS e
+            WHERE e.turn_id = agent_runs.id AND e.received_at >= ?7
           )
         RETURNING id
         """,
@@ -218,15 +228,13 @@ async def _begin_again(tx: Transaction, op: Recover) -> tuple[TurnGrant, ...]:
         op.boot,
         op.attempts,
         op.lease_until,
+        op.oldest,
     )
     await tx.set(
-        """
-        DELETE FROM records
-        WHERE turn_id IN (SELECT value ->> 0 FROM json_each(?)) AND batch NOT GLOB 'input:*'
-        """,
-        turns,
+        "DELETE FROM records WHERE turn_id IN (SELECT value ->> 0 FROM json_each(?))", turns
     )
     inputs = await inputs_of(tx, [row[0] for row in turns])
+    await insert_items(tx, inputs)  # those of a generation that the turn began are not lost
     parts: dict[str, tuple[KnownPart, ...]] = {}
     for row in await tx.set(
         """

@@ -257,7 +257,7 @@ class Recover(Operation[Recovered]):
     """Settle what other owners left: all of them, or those whose lease ran out before ``boot``.
 
     Turns of the profiles in ``retry`` begin another attempt, at most ``attempts`` in all, unless
-    the journal has a call that changes something: ``owner`` takes them over until ``lease_until``,
+    all their inputs are older than ``oldest`` or the journal has a call that changes something: ``owner`` takes them over until ``lease_until``,
     and what they wrote into their records is no longer read. Other turns end visibly: ``mark`` is
     added to what was shown of them, and where nothing was, ``notice`` is owed. Parts that were
     being sent are uncertain. Owed parts older than ``oldest`` are abandoned.

@@ -82,6 +82,9 @@ async def take_over(tx: Transaction, claims: Sequence[Claim]) -> dict[str, TurnG
           ) OR EXISTS (
             SELECT 1 FROM platform_sessions AS s JOIN json_each(j.value -> 2) AS p
             ON p.value = s.profile WHERE s.id = j.value ->> 1
+          ) AND inbound_events.lane = (
+            SELECT e.lane FROM inbound_events AS e
+            WHERE e.session_id = j.value ->> 1 AND e.state = 'queued' ORDER BY e.id LIMIT 1
           ))
         RETURNING {ADOPTED_COLUMNS}
         """,

@@ -80,7 +80,8 @@ class TurnGrant:
 class Adoption:
     """A caller's wish to begin a turn: the ids to use, and the lease to write.
 
-    Sessions of the profiles in ``collect`` give all that waits to one turn, others the oldest.
+    Sessions of the profiles in ``collect`` give one turn all that waits in the oldest event's lane,
+    others the oldest event.
     """
 
     turn_id: str

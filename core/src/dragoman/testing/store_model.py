@@ -140,7 +140,9 @@ class StoreModel:
         queued = self.queued(session_id)
         if queued and wish.turn_id not in self.turns and not self.open_turn(session_id):
             collects = self.session_key(session_id)[1] in wish.collect
-            self.begin(wish, queued if collects else queued[:1])
+            lane = queued[0].inbound.address.lane
+            near = [event for event in queued if event.inbound.address.lane == lane]
+            self.begin(wish, near if collects else queued[:1])
 
     def begin(self, wish: ops.Adoption, events: Sequence[ModelEvent]) -> None:
         """Begin a turn with some events."""
@@ -163,9 +165,13 @@ class StoreModel:
         for event in events:
             event.move(EventState.ADOPTED)
             event.turn_id = turn_id
-            if event.item:
-                name = (event.session_id, event.namespace)
-                self.append(name, f"input:{event.id}", [event.item], turn_id, fresh=False)
+            self.record(event)
+
+    def record(self, event: ModelEvent) -> None:
+        """Put the item of an adopted event behind what its session has."""
+        if event.item:
+            name = (event.session_id, event.namespace)
+            self.append(name, f"input:{event.id}", [event.item], event.turn_id, fresh=False)
 
     def first_grant(
         self, wish: ops.Adoption | None, answer: ops.TurnGrant | None

@@ -41,13 +41,14 @@ def recover(model: StoreModel, op: ops.Recover, answer: ops.Recovered) -> ops.Re
 
 
 def _may_run_again(model: StoreModel, op: ops.Recover, turn: ModelTurn) -> bool:
-    """Whether the profile wants it, often enough was not yet, and nothing was changed."""
+    """Whether the profile wants it, it is not too old, and nothing was changed."""
     return (
         model.session_key(turn.session_id)[1] in op.retry
         and turn.attempt < op.attempts
         and all(
             call.read_only for call in model.calls.values() if call.turn_id == turn.wish.turn_id
         )
+        and any(event.received_at >= op.oldest for event in model.inputs(turn.wish.turn_id))
     )
 
 
@@ -60,7 +61,9 @@ def _begin_again(
     turn.attempt += 1
     name = turn.wish.turn_id
     for rows in model.records.values():
-        rows[:] = [row for row in rows if row.turn_id != name or row.batch.startswith("input:")]
+        rows[:] = [row for row in rows if row.turn_id != name]
+    for event in model.inputs(name):
+        model.record(event)
     parts = tuple(
         ops.KnownPart(delivery_id=row.id, native_id=row.native_id, shown=row.shown or "")
         for row in sorted(model.parts(name), key=lambda row: row.part)
