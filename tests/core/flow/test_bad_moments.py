@@ -13,6 +13,7 @@ from dragoman import (
     ScopeRule,
     TextBlock,
     TextDelta,
+    Unauthorized,
     Unknown,
     hookimpl,
 )
@@ -274,3 +275,16 @@ async def test_a_rate_limit_of_no_seconds_is_no_hot_loop():
         await clock.advance(5)
         await stage.quiet()
         assert len(platform.calls) < 50
+
+
+async def test_credentials_that_are_refused_once_do_not_silence_a_platform_for_good():
+    platform = StubPlatform(capabilities=can(edit=False))
+    clock = VirtualClock()
+    async with gateway(StubPlugin(platforms={"stub": platform}), clock=clock) as stage:
+        platform.faults.append(Unauthorized("401 for a moment"))
+        await platform.say("one")
+        await clock.advance(3600)
+        await platform.say("two")
+        await clock.advance(3600)
+        await stage.quiet()
+        assert platform.shown() == ["one", "two"]

@@ -127,3 +127,18 @@ async def test_two_plugins_cannot_have_one_command():
 async def test_a_name_that_nobody_could_type_is_refused(name):
     with pytest.raises(ValueError, match="name"):
         ChatCommand(name, "x", dice)
+
+
+async def test_a_long_answer_of_a_command_is_shown_in_parts():
+    """Invariant 3: all of it, in order, owed with the end of its event."""
+
+    async def report(call):
+        return "\n".join(f"line {number} of the report" for number in range(600))
+
+    async with gateway(Commanding(commands={"report": report})) as stage:
+        await stage.platform.say("/report")
+        await stage.until_final()
+        shown = stage.platform.shown()
+        assert len(shown) > 2
+        assert "\n".join(shown) == await report(None)
+        assert set(await stage.states("deliveries")) == {"delivered"}

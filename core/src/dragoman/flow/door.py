@@ -15,6 +15,7 @@ from dragoman.flow.admission import Admission
 from dragoman.flow.commands import Commands
 from dragoman.flow.holds import joined
 from dragoman.flow.notices import notice_to
+from dragoman.flow.parts import parts_of
 from dragoman.flow.routing import Routed, Router
 from dragoman.flow.turnhost import turn_input
 from dragoman.flow.turns import Turns
@@ -247,18 +248,20 @@ class Door:
         rule: str = "",
         notice: str = "",
     ) -> None:
-        told = self._notice(stored.inbound, notice) if notice else None
+        event = stored.inbound
+        can = self._outbox.exit(event.address).platform.capabilities
+        texts = await parts_of(notice, can, self._log) if notice else []
+        told = tuple(self._notice(event, text) for text in texts)
         await self._store.apply(
             Settle(
                 event_id=stored.id,
                 state=state,
                 reason=sanitise(reason),
                 rule=sanitise(rule),
-                notice=told,
+                notices=told,
             )
         )
-        if told:
-            self._outbox.push([told])
+        self._outbox.push(told)
 
     def _notice(self, event: Inbound, text: str) -> Delivery:
         return notice_to(event, text, self._now())

@@ -11,13 +11,13 @@ from functools import partial
 from typing import Final, cast
 
 import anyio
-import anyio.to_thread
 import attrs
 
 from dragoman import errors
 from dragoman.causes import describe
 from dragoman.clock import Clock
 from dragoman.flow.leases import Leases
+from dragoman.flow.parts import parts_of
 from dragoman.keys import new_id
 from dragoman.logs import Log
 from dragoman.messages import Address, Inbound, Outbound, Place, Receipt
@@ -27,7 +27,6 @@ from dragoman.outbox.outbox import Outbox
 from dragoman.protocols import LookUp
 from dragoman.render.answer import Answer
 from dragoman.render.pacing import Pace
-from dragoman.render.split import split
 from dragoman.render.text import close_open_constructs
 from dragoman.states import DeliveryState
 from dragoman.store.operations import Delivery, OpenPart, Part, Shown, TurnGrant
@@ -40,9 +39,6 @@ stray sign is left over, never a second answer."""
 SURPLUS: Final = "⁂"
 """What a streamed part shows whose text has moved into the parts before it."""
 
-RESERVE: Final = 48
-"""Room that every part leaves for a mark that may have to be added to it."""
-
 FIRST_CHARS: Final = 80
 FIRST_DELAY: Final = 1.0
 BUSY_LANE: Final = 0.5
@@ -53,8 +49,6 @@ NOTED_SECONDS: Final = 2.0
 """How old the ledger's word of what is shown may grow."""
 WORKING_SECONDS: Final = 180.0
 """How long an answer may not grow until people are told that it is still being worked on."""
-LARGE_TEXT: Final = 32 * 1024
-"""Characters from which on a text is split in a worker thread."""
 
 
 @attrs.define(eq=False)
@@ -161,13 +155,11 @@ class Live:
 
     async def settle(self, text: str) -> tuple[tuple[Part, ...], list[Delivery]]:
         """Return the rows that the whole text needs, and what is still to be sent of them."""
-        texts = await self._split(text) if text else []
+        texts = await self._in_parts(text) if text else []
         while len(self._parts) < len(texts):
             self._parts.append(ShownPart(new_id("msg")))
-        way = self._exit
-        idle = self._outbox.lane(self._address).idle and not (
-            way.stopped or way.limits.wait(self._address, "send")
-        )
+        closed = self._exit.limits.wait(self._address, "send") > 0
+        idle = self._outbox.lane(self._address).idle and not closed
         rows: list[Part] = []
         owed: list[Delivery] = []
         for number, shown in enumerate(self._parts):
@@ -223,7 +215,7 @@ class Live:
         minutes = int((self._clock.boot() - self._grew_at) // 60)
         if minutes * 60 >= WORKING_SECONDS:
             source = f"{source}\n\n*(still working, {minutes} min)*".lstrip("\n")
-        texts = await self._split(source) if source.strip() else []
+        texts = await self._in_parts(source) if source.strip() else []
         for number, preview in enumerate(texts):
             if number == len(self._parts):
                 self._parts.append(await self._open(number))
@@ -356,16 +348,8 @@ class Live:
                 )
             )
 
-    async def _split(self, text: str) -> list[str]:
-        can = self._exit.platform.capabilities
-        limit = max(can.max_text - RESERVE, 64)
-        try:
-            if len(text) < LARGE_TEXT:
-                return split(text, limit, can.dialect.length)
-            return await anyio.to_thread.run_sync(split, text, limit, can.dialect.length)
-        except Exception as error:  # noqa: BLE001 - an adapter's dialect must not cost the answer
-            self._log.error("dialect of %s: %s", self._address.platform, describe(error))
-            return split(text, limit // 2, len)
+    async def _in_parts(self, text: str) -> list[str]:
+        return await parts_of(text, self._exit.platform.capabilities, self._log)
 
     def _reply_to(self, shown: ShownPart) -> str:
         first = shown is self._parts[0]

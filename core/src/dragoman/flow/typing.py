@@ -21,7 +21,7 @@ async def keep_typing(way: Exit, address: Address, clock: Clock, log: logging.Lo
     """Repeat the typing notice until cancelled. It is cosmetic: no failure matters."""
     await clock.sleep(DELAY)
     interval = way.platform.capabilities.typing_interval
-    while not way.stopped:
+    while True:
         if way.limits.wait(address, METHOD) == 0:
             try:
                 with clock.move_on_after(interval):

@@ -17,6 +17,8 @@ from dragoman.protocols import LookUp, Platform
 from dragoman.states import DeliveryState
 from dragoman.store.operations import Delivery
 
+UNAUTHORIZED_SECONDS: Final = 60.0
+"""How long a platform is left alone that refused the credentials of a call."""
 BROKEN: Final = 5
 """After how many failures that are no `PlatformError` a part is given up: it holds its lane."""
 REPEATS: Final = 3
@@ -36,8 +38,6 @@ class Exit:
     limits: Limits
     clock: Clock
     uncertain: Literal["resend_marked", "skip", "ask"] = "resend_marked"
-    stopped: bool = False
-    """Whether its credentials were refused: what it owes waits in the store for a restart."""
     again: anyio.Event = attrs.field(factory=anyio.Event)
     """Set when its connection is back: whoever waits to repeat a call need not wait longer."""
 
@@ -90,7 +90,7 @@ class Outcome:
     """What an attempt came to.
 
     ``state`` is what the ledger says from now on; ``SENDING`` means that the next attempt follows
-    at once. ``back_off`` asks to wait before it, ``stop`` says that the platform has stopped.
+    at once. ``back_off`` asks to wait before it.
     """
 
     state: DeliveryState
@@ -98,7 +98,6 @@ class Outcome:
     shown: str | None = None
     error: str = ""
     back_off: bool = False
-    stop: bool = False
     left: bool = False
     """Whether it is left to the operator as it is."""
 
@@ -143,7 +142,7 @@ async def attempt(exit_: Exit, delivery: Delivery, trial: Attempt) -> tuple[Outc
     try:
         receipt = await _call(exit_, address, delivery, trial)
         if receipt is None and not trial.ask:
-            return _after(errors.Unknown("the adapter returned no receipt"), exit_, trial)
+            return _after(errors.Unknown("the adapter returned no receipt"), exit_, address, trial)
         if receipt is None:
             missing = Outcome(state=DeliveryState.SENDING, error="looked up: it is not shown")
             return missing, attrs.evolve(trial, doubtful=False, ask=False)
@@ -151,11 +150,11 @@ async def attempt(exit_: Exit, delivery: Delivery, trial: Attempt) -> tuple[Outc
         exit_.limits.close(address, trial.method, error.scope, error.retry_after)
         return trial.waits(str(error)), trial
     except errors.PlatformError as error:
-        return _after(error, exit_, trial)
+        return _after(error, exit_, address, trial)
     except Exception as error:  # noqa: BLE001 - an adapter's bug: the call may have been applied
         if trial.broken >= BROKEN:
             return Outcome(state=DeliveryState.FAILED, error=describe(error)), trial
-        outcome, following = _after(errors.Unknown(describe(error)), exit_, trial)
+        outcome, following = _after(errors.Unknown(describe(error)), exit_, address, trial)
         return outcome, attrs.evolve(following, broken=trial.broken + 1)
     return _shown(platform, trial, receipt)
 
@@ -207,7 +206,9 @@ async def _call(
     raise errors.Unknown(f"no answer in {CALL_SECONDS:g} s")
 
 
-def _after(error: errors.PlatformError, exit_: Exit, trial: Attempt) -> tuple[Outcome, Attempt]:
+def _after(
+    error: errors.PlatformError, exit_: Exit, address: Address, trial: Attempt
+) -> tuple[Outcome, Attempt]:
     """Return what a typed error asks for."""
     text = f"{type(error).__name__}: {error}"
     again = Outcome(state=DeliveryState.SENDING, error=text)
@@ -217,7 +218,9 @@ def _after(error: errors.PlatformError, exit_: Exit, trial: Attempt) -> tuple[Ou
         case errors.NotSent() | errors.Conflict():
             return later, trial
         case errors.Unauthorized():
-            return attrs.evolve(later, back_off=False, stop=True), trial
+            # Whether the account is lost for good is found out by its connection, which then ends.
+            exit_.limits.close(address, trial.method, "instance", UNAUTHORIZED_SECONDS)
+            return attrs.evolve(later, back_off=False), trial
         case errors.Refused() | errors.Forbidden() | errors.Gone() if trial.ask:
             return _doubt(exit_, _by_policy(exit_, trial), trial, text)
         case errors.Refused() if not trial.plain:

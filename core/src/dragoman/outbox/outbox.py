@@ -98,10 +98,7 @@ class Outbox:
                 if not lane.queue:
                     await self._refill(address, lane)
                     continue
-                if not await self._deliver(lane, lane.queue[0]):
-                    lane.queue.clear()
-                    lane.overflow = False
-                    return
+                await self._deliver(lane, lane.queue[0])
                 lane.queue.popleft()
         finally:
             lane.draining = False
@@ -120,8 +117,8 @@ class Outbox:
             owed = []
         lane.refill(owed, complete=len(owed) < HELD)
 
-    async def _deliver(self, lane: Lane, delivery: Delivery) -> bool:
-        """Send one part until it has ended; return False where its platform has stopped."""
+    async def _deliver(self, lane: Lane, delivery: Delivery) -> None:
+        """Send one part until it has ended."""
         exit_ = self.exit(delivery.address)
         retry = FIRST_RETRY
         trial: Attempt | None = Attempt(text=delivery.text, native_id=delivery.native_id)
@@ -132,14 +129,14 @@ class Outbox:
                 return await self._leave(exit_, delivery)
         begun = delivery.state is DeliveryState.SENDING
         number = delivery.attempts
-        while not exit_.stopped:
+        while True:
             await self._wait(exit_, delivery, trial)
             again = exit_.again  # a connection that comes back during the call counts, too
             if not begun:
                 number += 1
                 begin = BeginSend(delivery_id=delivery.id, attempt=number)
                 if not await self._write(begin):
-                    return True
+                    return None
                 begun = True
             async with lane.calls:
                 if exit_.limits.wait(delivery.address, trial.method) > 0:
@@ -147,15 +144,12 @@ class Outbox:
                 outcome, trial = await attempt(exit_, delivery, trial)
             await self._record(delivery, outcome)
             if outcome.ended:
-                return True
+                return None
             begun = outcome.state is DeliveryState.SENDING
-            if outcome.stop:
-                exit_.stopped = True
-            elif outcome.back_off:
+            if outcome.back_off:
                 with self._clock.move_on_after(retry):
                     await again.wait()
                 retry = FIRST_RETRY if again.is_set() else min(retry * 2, LONGEST_RETRY)
-        return False
 
     async def _write(self, operation: Operation[ResultT]) -> ResultT:
         """Write to the ledger, however long the store takes; the lane waits for it."""
@@ -166,7 +160,7 @@ class Outbox:
                 self._log.error("the ledger is not written: %s", error)
                 await self._clock.sleep(FIRST_RETRY)
 
-    async def _leave(self, exit_: Exit, delivery: Delivery) -> bool:
+    async def _leave(self, exit_: Exit, delivery: Delivery) -> None:
         """Do with a part that may be shown what the operator wants: leave it out, or leave it be."""
         if exit_.uncertain == "skip":
             skipped = "may be shown; skipped"
@@ -175,7 +169,6 @@ class Outbox:
             self._log.warning(
                 "delivery %s may be shown; `dragoman deliveries` decides", delivery.id
             )
-        return True
 
     async def _wait(self, exit_: Exit, delivery: Delivery, trial: Attempt) -> None:
         while (seconds := exit_.limits.wait(delivery.address, trial.method)) > 0:

@@ -74,7 +74,7 @@ async def settle(tx: Transaction, batch: Sequence[Settle]) -> list[Answer]:
             [(op.event_id, op.state.value, op.reason, op.rule) for op in batch],
         )
     }
-    await insert_notices(tx, [op.notice for op in batch if op.notice and op.event_id in done])
+    await insert_notices(tx, [one for op in batch if op.event_id in done for one in op.notices])
     if len(done) < len(batch):
         done |= {
             row[0]

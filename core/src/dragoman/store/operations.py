@@ -67,8 +67,8 @@ class Merge(Operation[bool]):
 class Settle(Operation[bool]):
     """End an event that starts no turn; answers whether it ended this way.
 
-    ``rule`` is the admission decision that led here. ``notice`` is shown to the sender, in the
-    same transaction.
+    ``rule`` is the admission decision that led here. ``notices`` are shown to the sender, owed in
+    the same transaction.
     """
 
     about: ClassVar[tuple[str, ...]] = ("event_id",)
@@ -81,7 +81,7 @@ class Settle(Operation[bool]):
     )
     reason: str
     rule: str = ""
-    notice: Delivery | None = None
+    notices: tuple[Delivery, ...] = ()
 
 
 # -- turns ---------------------------------------------------------------------------------------

@@ -136,7 +136,7 @@ class Draws(Choices):
             state=self.data.draw(_SETTLED),
             reason=self.one(["rule", "queue full"]),
             rule=self.one(["", "default"]),
-            notice=self.notice(),
+            notices=tuple(self.notice() for _ in range(self.one([0, 1, 2]))),
         )
 
     def adopt(self) -> ops.Adopt:

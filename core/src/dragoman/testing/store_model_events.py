@@ -30,7 +30,8 @@ def settle(model: StoreModel, op: ops.Settle, _: object) -> bool:
     if event.state in _OPEN and op.state in EVENT_EDGES[event.state]:
         event.move(op.state, op.reason)
         event.rule, event.item = op.rule or event.rule, ""
-        model.notify(op.notice)
+        for notice in op.notices:
+            model.notify(notice)
     return (event.state, event.reason) == (op.state, op.reason)
 
 

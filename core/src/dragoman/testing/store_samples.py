@@ -38,7 +38,7 @@ async def _settle(scene: Scene) -> ops.Settle:
         event_id=await scene.received(),
         state=EventState.REFUSED,
         reason="not on any list",
-        notice=scene.notice(),
+        notices=(scene.notice(), scene.notice()),
     )
 
 
