@@ -134,6 +134,9 @@ STEPS: Final[tuple[str, ...]] = (
     CREATE INDEX events_refused ON inbound_events (reason) WHERE state = 'refused';
     ALTER TABLE agent_runs ADD COLUMN attempt INTEGER NOT NULL DEFAULT 1;
     ALTER TABLE records ADD COLUMN turn_id TEXT;
+    UPDATE records SET turn_id = (
+        SELECT e.turn_id FROM inbound_events AS e WHERE e.id = CAST(substr(records.batch, 7) AS INTEGER)
+    ) WHERE batch GLOB 'input:*';
     CREATE INDEX records_of_turn ON records (turn_id) WHERE turn_id IS NOT NULL;
     CREATE TABLE tool_calls (
         effect_key TEXT NOT NULL PRIMARY KEY,
