@@ -156,13 +156,7 @@ class Application:
         limits = self.manifest.limits
         router = Router.of(self.manifest)
         async with anyio.create_task_group() as tasks:
-            exits = {
-                name: Exit(
-                    platform, Limits(self.clock), self.clock, self.manifest.delivery.uncertain
-                )
-                for name, platform in assembly.platforms.items()
-            }
-            outbox = Outbox(store, self.clock, log, exits, tasks)
+            outbox = Outbox(store, self.clock, log, self._exits(assembly), tasks)
             sinks = SinkFan(assembly.sinks, tasks, log)
             runner = TurnRunner(
                 store=store,
@@ -186,11 +180,7 @@ class Application:
                     tasks=running,
                     platforms=frozenset(assembly.platforms),
                     slots=limits.concurrent_turns,
-                    collect=tuple(
-                        name
-                        for name, profile in self.manifest.profiles.items()
-                        if profile.busy in {"collect", "interrupt"}
-                    ),
+                    collect=self._collecting(),
                     work=runner.run,
                 )
                 door = self._door(
@@ -216,6 +206,18 @@ class Application:
                     tasks.start_soon(partial(answer, data_dir, look, clock=self.clock, log=log))
                 yield _Services(store, outbox, sinks, turns, running, router, door)
             tasks.cancel_scope.cancel()
+
+    def _exits(self, assembly: Assembly) -> dict[str, Exit]:
+        uncertain = self.manifest.delivery.uncertain
+        return {
+            name: Exit(platform, Limits(self.clock), self.clock, uncertain)
+            for name, platform in assembly.platforms.items()
+        }
+
+    def _collecting(self) -> tuple[str, ...]:
+        """Return the profiles that give all that waits to one turn."""
+        busy = {name: profile.busy for name, profile in self.manifest.profiles.items()}
+        return tuple(name for name, mode in busy.items() if mode in {"collect", "interrupt"})
 
     def _door(
         self,

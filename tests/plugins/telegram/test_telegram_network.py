@@ -116,8 +116,6 @@ async def test_fc_net_03_polls_that_are_never_answered_are_given_up_and_begun_an
     # The client's own limit is a tenth of a second shorter than core's: either may be first.
     assert all("ReadTimeout" in reason or "no sign of work" in reason for reason in watch.reasons)
     assert receipt.shown == "not behind the poll"
-    first, second, third = (call.stages["arrived"] for call in fake.calls_of("getUpdates")[:3])
-    assert first < second < third
     stalled.open()
 
 
