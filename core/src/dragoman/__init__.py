@@ -5,8 +5,10 @@ Everything a plugin may use is here, or in `dragoman.testing`. Other modules are
 
 from dragoman.capabilities import Capabilities as Capabilities
 from dragoman.capabilities import Dialect as Dialect
+from dragoman.capabilities import FileLimits as FileLimits
 from dragoman.capabilities import LengthUnit as LengthUnit
 from dragoman.capabilities import PlainDialect as PlainDialect
+from dragoman.capabilities import Rate as Rate
 from dragoman.capabilities import Transport as Transport
 from dragoman.clock import Clock as Clock
 from dragoman.clock import SystemClock as SystemClock
@@ -51,10 +53,12 @@ from dragoman.messages import Attachment as Attachment
 from dragoman.messages import Deliver as Deliver
 from dragoman.messages import Inbound as Inbound
 from dragoman.messages import Outbound as Outbound
+from dragoman.messages import OutboundFile as OutboundFile
 from dragoman.messages import Place as Place
 from dragoman.messages import Receipt as Receipt
 from dragoman.messages import Sender as Sender
 from dragoman.protocols import ComponentRecords as ComponentRecords
+from dragoman.protocols import Drafts as Drafts
 from dragoman.protocols import EncodedInput as EncodedInput
 from dragoman.protocols import Gateway as Gateway
 from dragoman.protocols import Host as Host

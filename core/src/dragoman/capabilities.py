@@ -72,6 +72,24 @@ class PlainDialect:
         return markdown.strip()
 
 
+@attrs.frozen
+class Rate:
+    """At most ``calls`` in any ``seconds``."""
+
+    calls: int = attrs.field(validator=attrs.validators.ge(1))
+    seconds: float = attrs.field(validator=attrs.validators.gt(0))
+
+
+@attrs.frozen(kw_only=True)
+class FileLimits:
+    """Which files a platform takes. ``kinds`` are those it shows as such; any other kind goes as a
+    plain file. ``caption`` counts in the unit of the dialect, ``size`` bytes."""
+
+    size: int = attrs.field(validator=attrs.validators.ge(1))
+    caption: int = 0
+    kinds: frozenset[str] = frozenset()
+
+
 @attrs.frozen(kw_only=True)
 class Capabilities:
     """What a platform can do; core asks here and never names a platform.
@@ -84,6 +102,9 @@ class Capabilities:
     for a last edit with ``Outbound.final`` also where a preview shows the whole text already.
     ``look_up`` says that the platform is a `dragoman.LookUp`. ``silence`` is how long its
     connection may go without a word of `Host.alive` before it counts as dead; ``None`` never.
+    ``rate`` is what one channel bears, ``group_rate`` what a group does: sends and edits together,
+    over all its threads. ``draft`` says that the platform is a `dragoman.Drafts`. ``files`` are
+    those that may be sent; ``None`` is for none.
     """
 
     max_text: int = attrs.field(validator=attrs.validators.ge(64))
@@ -95,7 +116,11 @@ class Capabilities:
     typing: bool = False
     idempotent_send: bool = False
     look_up: bool = False
+    draft: bool = False
     silence: float | None = None
+    rate: Rate | None = None
+    group_rate: Rate | None = None
+    files: FileLimits | None = None
     edit_interval: float = 1.0
     group_edit_interval: float = 3.0
     typing_interval: float = 4.0

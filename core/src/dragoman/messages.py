@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Awaitable, Callable
 from datetime import datetime
+from pathlib import Path
 from typing import TypeAlias
 
 import attrs
@@ -102,6 +103,18 @@ class Inbound:
             raise ValueError(msg)
 
 
+@attrs.frozen(kw_only=True)
+class OutboundFile:
+    """A file to show. ``path`` is the gateway's own copy, ``size`` counts bytes, ``name`` has no
+    folders in it. ``kind`` is ``image``, ``voice``, ``audio``, ``video`` or ``file``."""
+
+    path: Path = attrs.field(repr=False)
+    name: str = attrs.field(repr=False)
+    size: int
+    mime: str = "application/octet-stream"
+    kind: str = "file"
+
+
 @attrs.frozen
 class Outbound:
     """One message part to show. ``text`` is Markdown, already within the platform's limit.
@@ -109,6 +122,13 @@ class Outbound:
     ``delivery_id`` is the ledger row's id, the same on every attempt: platforms with idempotent
     sends derive their key from it. ``plain`` asks for ``text`` as it is, without any conversion.
     ``final`` is false while an answer streams: the part will be edited again.
+
+    ``shown`` is, in an edit, the text that the message shows as far as core knows: a platform with
+    streams of its own may send only what follows it. ``ordinary`` asks to use no short-lived handle
+    (an interaction, a stream), since the platform said `dragoman.Expired` before. With ``file``,
+    ``text`` is its caption, possibly empty.
+
+    Mentions in ``text`` notify nobody unless the platform's own table allows it.
     """
 
     delivery_id: str
@@ -116,6 +136,9 @@ class Outbound:
     reply_to: str = ""
     plain: bool = False
     final: bool = True
+    shown: str = attrs.field(default="", repr=False)
+    ordinary: bool = False
+    file: OutboundFile | None = None
 
 
 @attrs.frozen

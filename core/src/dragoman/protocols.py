@@ -68,6 +68,17 @@ class LookUp(Protocol):
         ...
 
 
+class Drafts(Protocol):
+    """A platform with previews that are no messages and vanish (``capabilities.draft``)."""
+
+    async def draft(self, address: Address, message: Outbound) -> None:
+        """Show what is being written, in direct messages; the whole of it is sent in the end.
+
+        ``message.delivery_id`` names the draft: the same one replaces what it showed before.
+        """
+        ...
+
+
 @attrs.frozen(kw_only=True)
 class RuntimeCapabilities:
     """What a runtime can do beyond one answer per turn.

@@ -42,6 +42,13 @@ class Profile:
             "again, unless a tool had begun (retry)"
         ),
     )
+    verbosity: Literal["final", "status", "full"] = attrs.field(
+        default="status",
+        metadata=_help(
+            "what people see of a turn beside its answer: nothing before it is whole (final), what "
+            "runs now, until the end (status), or every step, to stay (full)"
+        ),
+    )
     trigger: Literal["addressed", "all"] = attrs.field(
         default="addressed",
         metadata=_help("which group messages are answered: those that address the bot, or all"),
