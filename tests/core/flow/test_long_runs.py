@@ -13,6 +13,7 @@ from stage import can, gateway
 pytestmark = pytest.mark.anyio
 
 MINUTES = 11
+BUILDS = "*(`build` …)*"
 
 
 @attrs.define(eq=False)
@@ -54,12 +55,12 @@ async def test_fc_lng_01_a_silent_tool_of_eleven_minutes_is_seen_to_be_at_work(i
     async with gateway(plugin, clock=clock) as stage:
         await stage.platform.say("go")
         await clock.advance(179)
-        assert stage.platform.messages == []
+        assert stage.platform.shown() == [BUILDS]
         await clock.advance(3)
-        assert stage.platform.shown() == ["*(still working, 3 min)*"]
+        assert stage.platform.shown() == [f"{BUILDS}\n\n*(still working, 3 min)*"]
         for minute in range(4, MINUTES):
             await clock.advance(60)
-            assert stage.platform.shown() == [f"*(still working, {minute} min)*"]
+            assert stage.platform.shown() == [f"{BUILDS}\n\n*(still working, {minute} min)*"]
         await clock.advance(60)
         await stage.quiet()
         end = MINUTES * 60
@@ -145,9 +146,9 @@ async def test_the_line_says_how_long_nothing_has_happened():
     async with gateway(scene(clock, script), clock=clock) as stage:
         await stage.platform.say("go")
         await clock.advance(320)
-        assert stage.platform.shown() == ["*(still working, 5 min)*"]
+        assert stage.platform.shown() == [f"{BUILDS}\n\n*(still working, 5 min)*"]
         await clock.advance(10 + 185)
-        assert stage.platform.shown() == ["*(still working, 3 min)*"]
+        assert stage.platform.shown() == [f"{BUILDS}\n\n*(still working, 3 min)*"]
         await clock.advance(30)
         await stage.quiet()
         assert stage.platform.shown() == ["*(no answer)*"]

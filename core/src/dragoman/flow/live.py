@@ -24,10 +24,10 @@ from dragoman.messages import Address, Inbound, Outbound, Place, Receipt
 from dragoman.outbox.attempt import Exit, shows
 from dragoman.outbox.lane import Lane
 from dragoman.outbox.outbox import Outbox
-from dragoman.protocols import LookUp
+from dragoman.protocols import Drafts, LookUp
 from dragoman.render.answer import Answer
 from dragoman.render.pacing import Pace
-from dragoman.render.text import close_open_constructs
+from dragoman.render.preview import Preview, View
 from dragoman.states import DeliveryState
 from dragoman.store.operations import Delivery, OpenPart, Part, Shown, TurnGrant
 from dragoman.store.protocol import Store
@@ -47,8 +47,8 @@ CALL_SECONDS: Final = 10.0
 """How long one preview may take; the final text has its own patience."""
 NOTED_SECONDS: Final = 2.0
 """How old the ledger's word of what is shown may grow."""
-WORKING_SECONDS: Final = 180.0
-"""How long an answer may not grow until people are told that it is still being worked on."""
+CUT_SECONDS: Final = 1.5
+"""How long a first send may take on when its turn was stopped."""
 
 
 @attrs.define(eq=False)
@@ -60,6 +60,8 @@ class ShownPart:
     text: str = ""
     whole: bool = True
     """Whether the platform quoted the text as it was meant."""
+    ordinary: bool = False
+    """Whether a short-lived handle of the platform ran out."""
     noted: bool = False
     """Whether the ledger knows of a text that is shown."""
 
@@ -70,28 +72,21 @@ class Live:
 
     _grant: TurnGrant
     _answer: Answer
+    _view: View
     _store: Store
     _clock: Clock
     _outbox: Outbox
     _leases: Leases
     _log: Log
     _parts: list[ShownPart] = attrs.field(factory=list, init=False)
-    _pace: Pace = attrs.field(init=False)
-    _previewed: int = attrs.field(init=False, default=0)
-    """The version of the answer that is shown."""
-    _since: float | None = attrs.field(init=False, default=None)
-    """When there was text for the first time."""
-    _grew_at: float = attrs.field(init=False)
-    """When the answer grew, or a tool began or ended, for the last time."""
-    _told_minutes: int = attrs.field(init=False, default=0)
-    """What the line for a long silence says, in minutes."""
-    _not_before: float | None = attrs.field(init=False, default=None)
+    _preview: Preview = attrs.field(init=False)
     _noted_at: float = attrs.field(init=False, default=float("-inf"))
     _plain: bool = attrs.field(init=False, default=False)
     _closed: bool = attrs.field(init=False, default=False)
     _bell: anyio.Event = attrs.field(init=False, factory=anyio.Event)
     _cuttable: anyio.CancelScope | None = attrs.field(init=False, default=None)
     """What may be cut short when the answer is whole: waiting for the lane, or an edit."""
+    _done: anyio.Event = attrs.field(init=False, factory=anyio.Event)
 
     def __attrs_post_init__(self) -> None:
         self._parts += [
@@ -100,12 +95,14 @@ class Live:
             )
             for part in self._grant.parts
         ]
-        self._grew_at = self._clock.boot()
         can = self._exit.platform.capabilities
-        self._pace = Pace(
-            can.edit_interval if self._address.place is Place.DM else can.group_edit_interval,
-            FIRST_CHARS,
-            FIRST_DELAY,
+        interval = can.edit_interval if self._direct else can.group_edit_interval
+        self._preview = Preview(
+            self._answer,
+            self._view,
+            Pace(interval, FIRST_CHARS, FIRST_DELAY),
+            can.markdown,
+            self._clock.boot(),
         )
 
     @property
@@ -117,6 +114,10 @@ class Live:
         return self._event.address
 
     @property
+    def _direct(self) -> bool:
+        return self._address.place is Place.DM
+
+    @property
     def _exit(self) -> Exit:
         return self._outbox.exit(self._address)
 
@@ -126,25 +127,32 @@ class Live:
         return any(part.native_id for part in self._parts)
 
     def changed(self) -> None:
-        """Say that the answer has grown."""
-        self._grew_at, self._told_minutes = self._clock.boot(), 0
-        if self._since is None and self._answer.size:
-            self._since = self._clock.boot()
+        """Say that the turn has gone on."""
+        self._preview.changed(self._clock.boot())
         self._bell.set()
 
-    def close(self) -> None:
-        """Say that the answer is whole: previews end, and an edit under way is cut short."""
+    async def close(self, *, at_once: bool) -> None:
+        """Say that the answer is whole, and return when its previews have ended.
+
+        An edit under way is cut short; ``at_once``, so is a send, after a moment.
+        """
         self._closed = True
         self._bell.set()
         if self._cuttable:
             self._cuttable.cancel()
+        with self._clock.move_on_after(CUT_SECONDS if at_once else CALL_SECONDS):
+            await self._done.wait()
 
     async def run(self) -> None:
         """Show previews until closed, or until the platform will take none."""
         try:
             while not self._closed:
                 self._bell = anyio.Event()
-                wait = self._due_in()
+                wait = self._preview.due(
+                    self._clock.boot(),
+                    shown=self.visible,
+                    changed=self._outbox.lane(self._address).changed_at,
+                )
                 if wait > 0:
                     await self._wait(wait)
                 elif not self._held_back():
@@ -152,6 +160,8 @@ class Live:
         except Exception as error:  # noqa: BLE001 - an adapter's failure ends previews, no turn
             turn_id = self._grant.lease.turn_id
             self._log.warning("turn %s shows no previews: %s", turn_id, describe(error))
+        finally:
+            self._done.set()
 
     async def settle(self, text: str) -> tuple[tuple[Part, ...], list[Delivery]]:
         """Return the rows that the whole text needs, and what is still to be sent of them."""
@@ -172,24 +182,6 @@ class Live:
                 owed.append(self._delivery(shown, wanted, state))
         return tuple(rows), owed
 
-    def _due_in(self) -> float:
-        """Return the seconds until the next preview; infinite while there is none to show."""
-        now, since, pending = self._clock.boot(), self._since, self._answer.size
-        if since is None or self._answer.version == self._previewed:
-            since = self._grew_at + max(WORKING_SECONDS, (self._told_minutes + 1) * 60.0)
-            pending = FIRST_CHARS  # the line for a long silence waits for no more of it
-            if since > now:
-                return since - now
-        due = self._pace.due(
-            now,
-            pending=pending,
-            since=since,
-            shown=bool(self._parts[0].native_id),
-            changed=self._outbox.lane(self._address).changed_at,
-            not_before=self._not_before,
-        )
-        return float("inf") if due is None else due - now
-
     async def _wait(self, seconds: float) -> None:
         if seconds == float("inf"):
             await self._bell.wait()
@@ -204,44 +196,57 @@ class Live:
         if not wait and not self._outbox.lane(self._address).idle:
             wait = BUSY_LANE
         if wait:
-            self._not_before = self._clock.boot() + wait
+            self._preview.not_before = self._clock.boot() + wait
         return wait > 0
 
     async def _show(self) -> None:
         """Make the one call that brings the screen closest to the text, if any is needed."""
-        can = self._exit.platform.capabilities
-        version, text = self._answer.version, self._answer.text
-        source = close_open_constructs(text) if can.markdown else text
-        minutes = int((self._clock.boot() - self._grew_at) // 60)
-        if minutes * 60 >= WORKING_SECONDS:
-            source = f"{source}\n\n*(still working, {minutes} min)*".lstrip("\n")
+        mark = self._preview.mark(self._clock.boot())
+        source = self._preview.source(self._clock.boot())
         texts = await self._in_parts(source) if source.strip() else []
-        for number, preview in enumerate(texts):
+        for number, wanted in enumerate(texts):
             if number == len(self._parts):
                 self._parts.append(await self._open(number))
             shown = self._parts[number]
-            if shown.text != preview:
-                await self._bring(shown, preview)
+            draft = self._drafts and not shown.native_id and number == len(texts) - 1
+            if shown.text != wanted or not (shown.native_id or draft):
+                await (self._draft if draft else self._bring)(shown, wanted)
                 return
-        self._previewed, self._told_minutes = version, minutes
+        self._preview.done(mark)
 
     async def _open(self, number: int) -> ShownPart:
         part = ShownPart(new_id("msg"))
-        await self._store.apply(
-            OpenPart(
-                lease=self._grant.lease,
-                delivery_id=part.delivery_id,
-                number=number,
-                now=self._clock.now().timestamp(),
-            )
+        opened = OpenPart(
+            lease=self._grant.lease,
+            delivery_id=part.delivery_id,
+            number=number,
+            now=self._clock.now().timestamp(),
         )
+        with anyio.CancelScope(shield=True):
+            await self._store.apply(opened)
         return part
+
+    @property
+    def _drafts(self) -> bool:
+        return self._direct and self._exit.platform.capabilities.draft and not self._plain
+
+    async def _draft(self, shown: ShownPart, wanted: str) -> None:
+        """Show a part as what is being written; it becomes a message when it is whole."""
+        platform = cast("Drafts", self._exit.platform)
+        message = Outbound(shown.delivery_id, wanted, final=False)
+
+        async def draft() -> Receipt:
+            await platform.draft(self._address, message)
+            return Receipt("")
+
+        if await self._call(draft, "draft"):
+            shown.text = wanted
 
     async def _bring(self, shown: ShownPart, wanted: str) -> None:
         """Send a part, or edit it; what cannot be shown now is tried again at the next pace."""
         platform = self._exit.platform
         if not await self._leases.outlives(CALL_SECONDS):
-            self._not_before = self._clock.boot() + BUSY_LANE
+            self._preview.not_before = self._clock.boot() + BUSY_LANE
             return
         if not shown.native_id and self._may_be_shown and not await self._look_up(shown):
             return
@@ -250,7 +255,13 @@ class Live:
             wanted = PLACEHOLDER
         text = platform.capabilities.dialect.plain(wanted) if self._plain else wanted
         message = Outbound(
-            shown.delivery_id, text, self._reply_to(shown), plain=self._plain, final=False
+            shown.delivery_id,
+            text,
+            self._reply_to(shown),
+            plain=self._plain,
+            final=False,
+            shown=shown.text if shown.native_id else "",
+            ordinary=shown.ordinary,
         )
         call = (
             partial(platform.send, self._address, message)
@@ -258,7 +269,13 @@ class Live:
             else partial(platform.edit, self._address, shown.native_id, message)
         )
         shown.text = ""  # until it is confirmed, nobody can say which of the two texts is shown
-        receipt = await self._call(call, "send" if fresh else "edit")
+        try:
+            receipt = await self._call(call, "send" if fresh else "edit")
+        except errors.Expired:
+            if shown.ordinary:
+                raise
+            shown.ordinary = True
+            return
         if receipt:
             shown.native_id, shown.text = receipt.native_id, wanted
             shown.whole = shows(platform.capabilities.dialect, text, receipt.shown)
@@ -299,9 +316,9 @@ class Live:
                 async with lane.calls:
                     # Meanwhile another answer may have changed the chat, which sets the pace, or
                     # older content come to be owed, which a new message follows.
-                    begun = lane.changed_at == before and (method == "edit" or lane.idle)
+                    begun = lane.changed_at == before and (method != "send" or lane.idle)
                     if begun:
-                        self._cuttable = scope if method == "edit" else None
+                        self._cuttable = scope if method != "send" else None
                         receipt = await self._timed(call, lane)
             if begun and receipt is None:
                 raise errors.Unknown(f"no answer in {CALL_SECONDS:g} s")
@@ -339,14 +356,14 @@ class Live:
         if at_once or (text and not shown.noted) or now - self._noted_at >= NOTED_SECONDS:
             self._noted_at = now
             shown.noted = bool(text)
-            await self._store.apply(
-                Shown(
-                    lease=self._grant.lease,
-                    delivery_id=shown.delivery_id,
-                    native_id=shown.native_id,
-                    text=text,
-                )
+            noted = Shown(
+                lease=self._grant.lease,
+                delivery_id=shown.delivery_id,
+                native_id=shown.native_id,
+                text=text,
             )
+            with anyio.CancelScope(shield=True):
+                await self._store.apply(noted)
 
     async def _in_parts(self, text: str) -> list[str]:
         return await parts_of(text, self._exit.platform.capabilities, self._log)

@@ -40,7 +40,7 @@ class Running:
 
         Returns whether nobody has to see to it: it ends, or was asked to before.
         """
-        if self.answer and self.answer.tools and not now:
+        if self.answer and self.answer.in_tool and not now:
             asked, self._wanted = bool(self._wanted), reason
             return asked
         self.cancel(reason, mark=REPLACED_MARK)

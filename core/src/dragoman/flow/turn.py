@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 import anyio
@@ -13,7 +14,7 @@ from dragoman.causes import describe, find, leaves
 from dragoman.clock import Clock
 from dragoman.errors import RuntimeFailed, StaleLease, StoreUnavailable
 from dragoman.flow.leases import Leases
-from dragoman.flow.live import WORKING_SECONDS, Live
+from dragoman.flow.live import Live
 from dragoman.flow.notices import notice_to
 from dragoman.flow.running import Running
 from dragoman.flow.sinks import SinkFan, SinkFeed
@@ -27,7 +28,8 @@ from dragoman.outbox.outbox import Outbox
 from dragoman.plugins.hooktable import HookTable
 from dragoman.protocols import MemoryStore, Runtime, TurnInfo, TurnRequest
 from dragoman.render.answer import Answer
-from dragoman.render.endings import NO_ANSWER, cancelled_text, final_text, interrupted_text
+from dragoman.render.endings import NO_ANSWER, cancelled_text, interrupted_text
+from dragoman.render.preview import WORKING_SECONDS, View
 from dragoman.render.text import is_blank, sanitise
 from dragoman.runevents import (
     Cancelled,
@@ -70,6 +72,7 @@ class Turn:
     grant: TurnGrant
     info: TurnInfo
     answer: Answer
+    view: View
     live: Live
     host: FencedTurnHost
     running: Running
@@ -126,7 +129,7 @@ class TurnRunner:
         if profile and profile.recovery == "retry":
             return
         # No plugin is asked in these seconds, so what plugins may change or withhold is not shown.
-        text = interrupted_text("" if self.hooks.has_outbound else turn.answer.text)
+        text = interrupted_text("" if turn.view.veiled else turn.view.body(turn.answer))
         with anyio.CancelScope(shield=True), self.clock.move_on_after(LAST_WORD) as scope:
             try:
                 await self._finish(turn, None, text, _nothing_more)
@@ -152,24 +155,29 @@ class TurnRunner:
             platform=info.platform,
         )
         answer = running.answer = Answer(self.limits.answer_size)
-        live = Live(grant, answer, self.store, self.clock, self.outbox, self.leases, log)
+        view = self._view(grant)
+        live = Live(grant, answer, view, self.store, self.clock, self.outbox, self.leases, log)
         host = FencedTurnHost(self.store, self.clock, self.leases, grant.lease, self._memory(grant))
-        return Turn(grant, info, answer, live, host, running, log, self.sinks.open(info))
+        return Turn(grant, info, answer, view, live, host, running, log, self.sinks.open(info))
+
+    def _view(self, grant: TurnGrant) -> View:
+        profile, veiled = self.profiles.get(grant.profile), self.hooks.has_outbound
+        if profile is None:
+            return View(veiled=veiled)
+        return View(profile.verbosity, profile.silences, veiled)
 
     async def _work(self, turn: Turn) -> RunEnd:
         """Run the runtime to its end, while the answer is shown as it grows."""
         address = turn.grant.inputs[0].inbound.address
         way = self.outbox.exit(address)
+        previews = way.platform.capabilities.edit and turn.view.verbosity != "final"
         async with anyio.create_task_group() as tasks:
             if way.platform.capabilities.typing:
                 tasks.start_soon(keep_typing, way, address, self.clock, self.log)
-            async with anyio.create_task_group() as previews:
-                if way.platform.capabilities.edit and not self.hooks.has_outbound:
-                    previews.start_soon(turn.live.run)
-                else:
-                    tasks.start_soon(self._say_working, turn)
-                end = await self._consume(turn)
-                turn.live.close()
+            tasks.start_soon(turn.live.run if previews else partial(self._say_working, turn))
+            end = await self._consume(turn)
+            if previews:
+                await turn.live.close(at_once=isinstance(end, Cancelled))
             tasks.cancel_scope.cancel()
         return end
 
@@ -290,14 +298,14 @@ class TurnRunner:
 
     async def _last_text(self, turn: Turn, end: RunEnd) -> str:
         """Return what stays visible of a turn; plugins may change it, or withhold it."""
-        text = turn.answer.text
         if isinstance(end, Cancelled):
+            text = turn.view.body(turn.answer)
             if turn.running.told and is_blank(text) and not turn.live.visible:
                 return ""  # whoever stopped it is told so
             text = cancelled_text(text, turn.running.mark)
         else:
-            text = final_text(text, end)
-        if not self.hooks.has_outbound:
+            text = turn.view.whole(turn.answer, end)
+        if not self.hooks.has_outbound or not text:
             return text
         changed = await self.hooks.outbound(text, turn.info)
         if isinstance(changed, Drop):

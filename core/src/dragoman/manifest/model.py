@@ -49,6 +49,13 @@ class Profile:
             "runs now, until the end (status), or every step, to stay (full)"
         ),
     )
+    silences: tuple[str, ...] = attrs.field(
+        default=(),
+        metadata=_help(
+            "answers that show nothing, as a marker that the persona is told to give; "
+            "an empty text among them stands for an answer without text"
+        ),
+    )
     trigger: Literal["addressed", "all"] = attrs.field(
         default="addressed",
         metadata=_help("which group messages are answered: those that address the bot, or all"),

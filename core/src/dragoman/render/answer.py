@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections.abc import Iterable
+from itertools import groupby
 from typing import Final
 
 import attrs
 
 from dragoman.render.graphemes import last_boundary
+from dragoman.render.steps import Step, handoff_step, notice_step, status_line, tool_step
 from dragoman.render.text import sanitise
 from dragoman.runevents import (
     Cancelled,
     Failed,
     Finished,
+    Handoff,
+    LongToolHint,
+    Notice,
     Paused,
     RunEnd,
     RunEvent,
     TextBlock,
     TextDelta,
     ToolFinished,
+    ToolProgress,
     ToolStarted,
     Usage,
 )
+
+STEPS: Final = 300
+"""Steps of which a turn keeps a line; further ones are only seen while they run."""
 
 _SEPARATOR: Final = "\n\n"
 _LEADING: Final = re.compile(r"(?:[ \t]*\n)*(?: {1,3}(?=[^\s\-*+\d>|]))?")
@@ -60,22 +68,26 @@ class Answer:
     limit_bytes: int
     version: int = attrs.field(default=0, init=False)
     """Grows with each change that can be seen: of the text (white space at its end is not seen),
-    of the running tools, by the end."""
+    of the steps, by the end."""
 
     overflow: bool = attrs.field(default=False, init=False)
     end: RunEnd | None = attrs.field(default=None, init=False)
     usage: Usage = attrs.field(factory=Usage, init=False)
     """The latest that the runtime said; each count is of the whole turn."""
 
-    _tools: dict[str, str] = attrs.field(factory=dict, init=False)
+    _tools: dict[str, Step] = attrs.field(factory=dict, init=False)
+    _said: Step | None = attrs.field(default=None, init=False)
+    """The latest handoff or notice that nothing came after."""
+    _steps: int = attrs.field(default=0, init=False)
     _blocks: dict[str, _Block] = attrs.field(factory=dict, init=False)
+    _timeline: list[_Block | Step] = attrs.field(factory=list, init=False)
     _size: int = attrs.field(default=0, init=False)
     _text: str | None = attrs.field(default="", init=False, repr=False)
 
     @property
-    def tools(self) -> Mapping[str, str]:
-        """The tools that run now, by call id, in the order in which they were started."""
-        return MappingProxyType(self._tools)
+    def in_tool(self) -> bool:
+        """Whether a tool runs now."""
+        return bool(self._tools)
 
     @property
     def size(self) -> int:
@@ -86,9 +98,18 @@ class Answer:
     def text(self) -> str:
         """The whole text: blocks in order of first appearance, a blank line between two."""
         if self._text is None:
-            shown = (block.shown() for block in self._blocks.values())
-            self._text = _SEPARATOR.join(text for text in shown if text)
+            self._text = _joined(self._blocks.values())
         return self._text
+
+    @property
+    def full(self) -> str:
+        """The text, and in their places the lines of all steps."""
+        return _joined(self._timeline)
+
+    @property
+    def status(self) -> str:
+        """One line on what happens now; empty where nothing is to be said."""
+        return status_line(self._tools.values(), self._said)
 
     def feed(self, event: RunEvent) -> None:
         """Take the next event; raises `ValueError` for one that comes after the end."""
@@ -100,18 +121,42 @@ class Answer:
                 self._append(block, text)
             case TextBlock(block, text):
                 self._replace(block, text)
-            case ToolStarted(call_id, tool):
-                self._tools[call_id] = tool
-                self.version += 1
-            case ToolFinished(call_id):
-                if self._tools.pop(call_id, None) is not None:
-                    self.version += 1
+            case ToolStarted(call_id, tool, agent):
+                self._tools[call_id] = self._step(tool_step(tool, agent))
+            case ToolProgress(call_id) | LongToolHint(call_id) | ToolFinished(call_id):
+                self._go_on(call_id, event)
+            case Handoff(source, target):
+                self._said = self._step(handoff_step(source, target))
+            case Notice(text):
+                self._said = self._step(notice_step(text))
             case Usage():
                 self.usage = event
             case Finished() | Paused() | Failed() | Cancelled():
                 self._finish(event)
             case _:
                 pass  # not part of the answer
+
+    def _step(self, step: Step) -> Step:
+        self._said = None
+        self._steps += 1
+        if self._steps <= STEPS:
+            self._timeline.append(step)
+        self.version += 1
+        return step
+
+    def _go_on(self, call_id: str, event: ToolProgress | LongToolHint | ToolFinished) -> None:
+        step = self._tools.get(call_id)
+        if step is None:
+            return
+        match event:
+            case ToolProgress(text=text):
+                step.progress = text
+            case LongToolHint(seconds=seconds):
+                step.seconds = seconds
+            case ToolFinished(failed=failed):
+                step.state = "failed" if failed else "done"
+                del self._tools[call_id]
+        self.version += 1
 
     def _append(self, name: str, text: str) -> None:
         if self.overflow or not text:
@@ -137,7 +182,10 @@ class Answer:
             if block.half:
                 self._keep(block, sanitise(block.half))
                 block.half = ""
+        for step in self._tools.values():
+            step.state = "not finished"
         self._tools.clear()
+        self._said = None
         self.end = end
         self.version += 1
 
@@ -145,6 +193,7 @@ class Answer:
         block = self._blocks.get(name)
         if block is None:
             block = self._blocks[name] = _Block()
+            self._timeline.append(block)
             self._size += len(_SEPARATOR) if len(self._blocks) > 1 else 0
         return block
 
@@ -164,4 +213,16 @@ class Answer:
         self._size += len(encoded)
         self._text = None
         if not text.isspace():
+            self._said = None
             self.version += 1
+
+
+def _joined(entries: Iterable[_Block | Step]) -> str:
+    """Return texts with a blank line between two, and lines about steps one below the other."""
+    pieces = []
+    for kind, group in groupby(entries, type):
+        if kind is Step:
+            pieces.append("\n".join(step.line for step in group if isinstance(step, Step)))
+        else:
+            pieces += [block.shown() for block in group if isinstance(block, _Block)]
+    return _SEPARATOR.join(piece for piece in pieces if piece)
