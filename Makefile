@@ -50,6 +50,7 @@ soak: setup
 
 docs: setup
 	$(BIN)/python docs/generate.py
+	PYTHONPATH=tests $(BIN)/python docs/transcripts.py
 
 bench: setup
 	$(BIN)/python benchmarks/closed_loop.py --clients 32 --messages 40 --store sqlite

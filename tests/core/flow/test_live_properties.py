@@ -9,7 +9,6 @@ import pytest
 from dragoman import (
     Expired,
     Finished,
-    Gone,
     Handoff,
     LengthUnit,
     Notice,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import secrets
 from collections.abc import Iterator
+from os.path import commonprefix
 from typing import Final
 
 import anyio
@@ -76,7 +77,7 @@ class Console:
         return Receipt(native_id, message.text)
 
     async def edit(self, address: Address, native_id: str, message: Outbound) -> Receipt:
-        """Write what is new of a message; text that changed instead is written as a whole."""
+        """Write what is new of a message; lines that changed instead are written once more."""
         del address
         self._signs += 1
         if message.delivery_id not in self._shown:
@@ -90,10 +91,7 @@ class Console:
 
     async def _extend(self, message: Outbound) -> Receipt:
         native_id, before = self._shown[message.delivery_id]
-        if message.text.startswith(before):
-            self._terminal.write(message.text[len(before) :])
-        else:
-            self._terminal.write(f"\n{message.text}")
+        self._terminal.write(_following(before, message.text))
         self._shown[message.delivery_id] = (native_id, message.text)
         self._end_if_final(message)
         return Receipt(native_id, message.text)
@@ -120,3 +118,14 @@ class Console:
             text=line,
             sent_at=self._clock.now(),
         )
+
+
+def _following(before: str, text: str) -> str:
+    """Return what to write below ``before``, which stays, so that ``text`` can be read."""
+    if text.startswith(before):
+        return text[len(before) :]
+    common = len(commonprefix([before, text]))
+    if {before[common : common + 1], text[common : common + 1]} <= {"", "\n"}:
+        return text[common:]  # whole lines went, or came
+    rest = text[before.rfind("\n", 0, common) + 1 :]
+    return f"\n{rest}"
