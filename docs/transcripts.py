@@ -14,11 +14,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import attrs
-from stage import gateway
 
 from dragoman import (
     Address,
-    Capabilities,
     Finished,
     Outbound,
     Receipt,
@@ -33,6 +31,7 @@ from dragoman.manifest.model import Profile
 from dragoman.testing import ScriptedRuntime, StubPlatform, StubPlugin, VirtualClock
 from dragoman_telegram.config import TelegramConfig
 from dragoman_telegram.platform import Telegram
+from stage import gateway
 
 PAGE = Path(__file__).parent / "what-people-see.md"
 
