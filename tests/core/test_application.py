@@ -314,6 +314,27 @@ async def test_beyond_its_grace_a_turn_is_cut_visibly_and_durably(tmp_path):
         assert set(await stage.states("deliveries")) == {"delivered"}
 
 
+async def test_a_turn_that_is_cut_says_so_before_the_stop_also_where_that_takes_a_while():
+    """B9, FC-RST-08: what is owed is sent, and only then is the hook told."""
+    clock, seen = VirtualClock(), []
+
+    class Told(StubPlatform):
+        @hookimpl
+        async def dragoman_stopping(self):
+            seen.append(self.shown())
+
+    async def slowly(method, address, message):
+        await clock.sleep(3)
+
+    plugin = StubPlugin(platforms={"stub": Told()})
+    plugin.runtimes["scripted"] = slow_runtime(1000, clock, [])
+    async with gateway(plugin, clock=clock, limits=Limits(grace=1)) as stage:
+        await stage.platform.say("go")
+        await clock.advance(5)
+        stage.platform.before = slowly
+    assert seen == [["so far\n\n*(interrupted by a restart)*"]]
+
+
 async def test_a_stop_ends_although_the_store_takes_nothing_more(monkeypatch):
     """Invariant 9: what cannot be written is left to the next start."""
     from dragoman import StoreUnavailable

@@ -138,8 +138,7 @@ class Application:
                 await self._stop.wait()
                 health.phase = "stopping"
                 connections.cancel_scope.cancel()
-            await self._wind_down(services, log)
-            await hooks.stopping()
+            await self._wind_down(services, hooks, log)
         await starts.end()
 
     @asynccontextmanager
@@ -308,18 +307,20 @@ class Application:
         for name in assembly.platforms:
             tasks.start_soon(connect, name)
 
-    async def _wind_down(self, services: _Services, log: logging.Logger) -> None:
+    async def _wind_down(self, services: _Services, hooks: HookTable, log: logging.Logger) -> None:
         """Let running turns finish within their grace, cut the rest, and send what is owed."""
         services.turns.close()
         with self.clock.move_on_after(self.manifest.limits.grace) as scope:
             await services.turns.idle()
-        if scope.cancelled_caught:
-            log.warning("running turns are cut after %g s", self.manifest.limits.grace)
-            services.running.cancel_scope.cancel()
-            await services.turns.idle()
-        with self.clock.move_on_after(FLUSH_SECONDS):
-            await services.outbox.flush()
-            await services.sinks.flush()
+        with anyio.CancelScope(shield=True):  # the group of the turns that are cut is around this
+            if scope.cancelled_caught:
+                log.warning("running turns are cut after %g s", self.manifest.limits.grace)
+                services.running.cancel_scope.cancel()
+                await services.turns.idle()
+            with self.clock.move_on_after(FLUSH_SECONDS):
+                await services.outbox.flush()
+                await services.sinks.flush()
+            await hooks.stopping()
 
 
 @attrs.frozen
