@@ -98,6 +98,32 @@ def test_a_turn_that_a_kill_interrupts_is_told_once_and_the_chat_goes_on(bot_api
     assert unfinished(gateway.folder) == {}
 
 
+def test_what_is_too_long_for_the_model_is_said_and_leaves_the_history_as_it_was(
+    bot_api, model, gateway
+):
+    """FC-STO-05: five times, and the model is never sent any of it again."""
+
+    def history():
+        until_finished(gateway.folder)
+        with closing(sqlite3.connect(gateway.folder / ".dragoman" / "dragoman.db")) as db:
+            return db.execute("SELECT namespace, number, item FROM records").fetchall()
+
+    with gateway:
+        bot_api.say(ANNA, "hello", message_id=1)
+        bot_api.wait_for(shows(bot_api, ANNA, "Hello from the model."), 30)
+        before = history()
+        for number in range(2, 7):
+            bot_api.say(ANNA, "too big", message_id=number)
+            bot_api.wait_for(lambda count=number: len(bot_api.messages(ANNA)) == count, 30)
+            assert history() == before
+            assert "/new begins a new one" in list(bot_api.messages(ANNA).values())[-1]
+        bot_api.say(ANNA, "do you remember", message_id=7)
+        bot_api.wait_for(shows(bot_api, ANNA, "You asked about Paris."), 30)
+        assert gateway.stop() == 0
+    said = [message["content"] for message in model.inputs()[-1] if message["role"] == "user"]
+    assert said == ["hello", "do you remember"]
+
+
 def test_two_chats_stay_apart_and_do_not_wait_for_each_other(bot_api, model, gateway):
     """A2, B3, invariants 11 and 16."""
     with gateway:

@@ -59,4 +59,15 @@ FIXTURES = [
     },
     {"match": {"userMessage": "remember"}, "response": {"content": "You asked about Paris."}},
     {"match": {"userMessage": "quick"}, "response": {"content": "Quickly."}},
+    {
+        "match": {"userMessage": "too big"},
+        "response": {
+            "error": {
+                "message": "This model's maximum context length is 128000 tokens.",
+                "type": "invalid_request_error",
+                "code": "context_length_exceeded",
+            },
+            "status": 400,
+        },
+    },
 ]

@@ -199,7 +199,7 @@ async def test_turns_that_meet_a_queue_read_no_table_from_end_to_end():
         events = [await scene.received() for _ in range(3)]
         accepts = [scene.accept(event, queue_limit=2) for event in events]
         said = await statements_of(store, together(store, *accepts))
-        finish = scene.finish(grant)
+        finish = attrs.evolve(scene.finish(grant), take_back=True)
         said += await statements_of(store, together(store, finish))
         said += await statements_of(store, together(store, finish))
         cancelled = ops.Finish(lease=grant.lease, state=TurnState.CANCELLED, now=NOW)

@@ -325,6 +325,7 @@ class TurnRunner:
             failure=end.kind if isinstance(end, Failed) else None,
             detail=sanitise(end.detail) if isinstance(end, Failed) else turn.running.reason,
             usage=turn.answer.usage,
+            take_back=isinstance(end, Failed) and end.kind is FailureKind.CONTEXT_OVERFLOW,
             adoption=offer(),
             now=self.clock.now().timestamp(),
         )

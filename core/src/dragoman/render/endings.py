@@ -26,7 +26,7 @@ _FAILURES: Final[Mapping[FailureKind, str]] = MappingProxyType(
         FailureKind.TOOL: "*(a tool failed, and the answer could not be finished)*",
         FailureKind.GUARDRAIL: "*(a safety rule stopped this answer)*",
         FailureKind.TURN_LIMIT: "*(this took more steps than allowed and was stopped)*",
-        FailureKind.CONTEXT_OVERFLOW: "*(this conversation is too long for the model; please begin a new one)*",
+        FailureKind.CONTEXT_OVERFLOW: "*(with this message the conversation is too long for the model; /new begins a new one)*",
         FailureKind.TIMEOUT: "*(this took too long and was stopped)*",
         FailureKind.CREDENTIALS: "*(the model does not accept this bot's credentials; its operator can help)*",
         FailureKind.TOO_LONG: "*(the answer was longer than allowed and ends here)*",

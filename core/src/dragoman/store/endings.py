@@ -9,6 +9,7 @@ from dragoman.states import DeliveryState, EventState, TurnState
 from dragoman.store.codec import dump, dump_rows
 from dragoman.store.deliveries import OPEN, next_place
 from dragoman.store.operations import Ended, Finish, KnownPart, Recover, Recovered, TurnGrant
+from dragoman.store.records import take_back
 from dragoman.store.transaction import Answer, Row, Transaction
 from dragoman.store.turns import (
     Claim,
@@ -42,6 +43,8 @@ async def finish(tx: Transaction, batch: Sequence[Finish]) -> list[Answer]:
     if live:
         await _settle_inputs(tx, live)
         await _owe_parts(tx, live)
+        if unwanted := [op.lease.turn_id for op in live if op.take_back]:
+            await take_back(tx, unwanted)
         grants = await take_over(
             tx, [Claim(op.lease.session_id, op.adoption) for op in live if op.adoption]
         )
@@ -230,10 +233,9 @@ async def _begin_again(tx: Transaction, op: Recover) -> tuple[TurnGrant, ...]:
         op.lease_until,
         op.oldest,
     )
-    await tx.set(
-        "DELETE FROM records WHERE turn_id IN (SELECT value ->> 0 FROM json_each(?))", turns
-    )
-    inputs = await inputs_of(tx, [row[0] for row in turns])
+    names = [row[0] for row in turns]
+    await take_back(tx, names)
+    inputs = await inputs_of(tx, names)
     await insert_items(tx, inputs)  # those of a generation that the turn began are not lost
     parts: dict[str, tuple[KnownPart, ...]] = {}
     for row in await tx.set(

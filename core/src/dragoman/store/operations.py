@@ -206,7 +206,8 @@ class Finish(Operation[Ended]):
     Releasing the session and looking for more are one step: no event can fall between. Rows of
     the turn that ``parts`` does not name end as abandoned. The first input of a turn that
     succeeded or failed is answered, the others are merged into it; those of a cancelled or
-    interrupted one are refused, with ``detail`` or the state as the reason.
+    interrupted one are refused, with ``detail`` or the state as the reason. ``take_back`` removes
+    what the turn has put into its session's records: its inputs' items, and generations it began.
     """
 
     about: ClassVar[tuple[str, ...]] = ("lease.turn_id",)
@@ -218,6 +219,7 @@ class Finish(Operation[Ended]):
     failure: FailureKind | None = None
     detail: str = ""
     usage: Usage = attrs.field(factory=Usage)
+    take_back: bool = False
     adoption: Adoption | None = None
     now: float
 

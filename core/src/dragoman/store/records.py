@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import attrs
 
@@ -93,6 +93,14 @@ async def insert_records(tx: Transaction, lists: Sequence[NewRecords]) -> None:
         FROM json_each(?)
         """,
         rows,
+    )
+
+
+async def take_back(tx: Transaction, turns: Iterable[str]) -> None:
+    """Remove all that turns have put into their sessions' records."""
+    await tx.set(
+        "DELETE FROM records WHERE turn_id IN (SELECT value ->> 0 FROM json_each(?))",
+        [(turn_id,) for turn_id in turns],
     )
 
 

@@ -1,4 +1,4 @@
-"""The store's contract for the journal, and for turns that are run again."""
+"""The store's contract for the journal, for turns that are run again, and for what is taken back."""
 
 from __future__ import annotations
 
@@ -64,6 +64,52 @@ class AgainSuite:
             await store.apply(attrs.evolve(fresh, lease=again.lease))
             summary = await store.read.records(grant.lease.session_id, "transcript", None)
             assert summary == ['"summary"'], "a batch of that name may be written anew"
+
+    async def test_an_end_takes_back_what_its_turn_put_into_the_records(
+        self, open_store: OpenStore
+    ) -> None:
+        """FC-STO-05: inputs, absorbed ones and a generation it began; nothing of other turns."""
+        async with open_store() as store:
+            scene = Scene(store)
+            earlier, other = await scene.running(), await scene.running(channel="2")
+            await store.apply(scene.append(earlier, "transcript", "earlier"))
+            await store.apply(scene.finish(earlier))
+            sessions = [turn.lease.session_id for turn in (earlier, other)]
+            read = store.read.records
+            before, theirs = [await read(one, "transcript", None) for one in sessions]
+            grant = await scene.running()
+            absorb = ops.Absorb(lease=grant.lease, event_ids=(await scene.waiting(),))
+            await store.apply(absorb)
+            for fresh in (False, True):
+                for namespace in ("transcript", "state"):
+                    append = scene.append(grant, namespace, "a thought")
+                    await store.apply(attrs.evolve(append, new_generation=fresh))
+            follows = await scene.waiting()
+            finish = attrs.evolve(scene.finish(grant), state=TurnState.FAILED, take_back=True)
+            first = await store.apply(finish)
+            after = [*before, f'"item {follows}"']
+            for _ in range(2):
+                assert await read(sessions[0], "transcript", None) == after
+                assert await read(sessions[0], "state", None) == []
+                assert await read(sessions[1], "transcript", None) == theirs
+                assert await store.apply(finish) == first
+
+    async def test_a_stale_end_takes_nothing_back(self, open_store: OpenStore) -> None:
+        """Invariant 2: what its successor reads stays."""
+        async with open_store() as store:
+            scene = Scene(store)
+            grant, other = await scene.running(), await scene.running(channel="2")
+            (again, beside) = (await store.apply(scene.recover())).again
+            stale = attrs.evolve(scene.finish(grant), take_back=True)
+            kept = await store.read.records(grant.lease.session_id, "transcript", None)
+            answers = await together(
+                store, stale, attrs.evolve(scene.finish(other), lease=beside.lease)
+            )
+            assert isinstance(answers[0], StaleLease)
+            assert answers[1] == ops.Ended()
+            assert (
+                await store.read.records(again.lease.session_id, "transcript", None) == kept != []
+            )
 
     async def test_the_first_owner_of_a_turn_that_runs_again_is_told_nothing(
         self, open_store: OpenStore

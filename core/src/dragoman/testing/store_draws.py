@@ -166,6 +166,7 @@ class Draws(Choices):
             failure=self.data.draw(st.none() | st.sampled_from(FailureKind)),
             detail=self.data.draw(TEXTS),
             usage=Usage(requests=self.data.draw(st.integers(0, 3))),
+            take_back=self.data.draw(st.booleans()),
             adoption=self.adoption() if self.mostly() else None,
             now=self.data.draw(TIMES),
         )

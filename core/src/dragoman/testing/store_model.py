@@ -135,6 +135,11 @@ class StoreModel:
             rows.append(ModelRecord(generation, None, batch, turn_id))
         rows.extend(ModelRecord(generation, item, batch, turn_id) for item in items)
 
+    def take_back(self, turn_id: str) -> None:
+        """Remove what a turn has put into its session's records."""
+        for rows in self.records.values():
+            rows[:] = [row for row in rows if row.turn_id != turn_id]
+
     def take_over(self, session_id: str, wish: ops.Adoption) -> None:
         """Begin a turn in a session that is free and has waiting events."""
         queued = self.queued(session_id)

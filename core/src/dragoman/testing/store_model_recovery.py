@@ -60,8 +60,7 @@ def _begin_again(
     turn.fence += 1
     turn.attempt += 1
     name = turn.wish.turn_id
-    for rows in model.records.values():
-        rows[:] = [row for row in rows if row.turn_id != name]
+    model.take_back(name)
     for event in model.inputs(name):
         model.record(event)
     parts = tuple(

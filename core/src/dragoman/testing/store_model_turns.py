@@ -31,6 +31,8 @@ def finish(model: StoreModel, op: ops.Finish, answer: ops.Ended) -> ops.Ended:
         turn.detail, turn.usage = op.detail, op.usage
         _settle_inputs(model, op)
         _settle_parts(model, op)
+        if op.take_back:
+            model.take_back(op.lease.turn_id)
         if op.adoption:
             model.take_over(turn.session_id, op.adoption)
     return ops.Ended(next=model.first_grant(op.adoption, getattr(answer, "next", None)))
