@@ -40,7 +40,15 @@ from contextlib import asynccontextmanager
 
 import attrs
 
-from dragoman import Component, Finished, RuntimeCapabilities, TextBlock, hookimpl
+from dragoman import (
+    ApprovalRequested,
+    Component,
+    Finished,
+    Paused,
+    RuntimeCapabilities,
+    TextBlock,
+    hookimpl,
+)
 
 if "TROUBLE_IMPORT" in os.environ:
     pathlib.Path(os.environ["TROUBLE_IMPORT"]).touch()
@@ -76,6 +84,12 @@ class Trouble:
             time.sleep(float(rest))
         if word == "thread":
             threading.Thread(target=time.sleep, args=(60,), name="endless tool").start()
+        if word == "ask":
+            yield ApprovalRequested("call-1", "delete_everything", "{}")
+            print("asked", flush=True)
+            await self.host.clock.sleep(float(rest))
+            yield Paused("state")
+            return
         yield TextBlock("t", f"done: {text}")
         yield Finished()
 

@@ -132,6 +132,25 @@ def test_fc_rst_08_a_run_with_a_long_tool_is_cut_and_says_so(deployment):
     ]
 
 
+@pytest.mark.parametrize(
+    ("wait", "states"), [("60", {"interrupted"}), ("0", {"failed", "interrupted"})]
+)
+def test_fc_rst_08_an_approval_that_nobody_decided_leaves_nothing_open(deployment, wait, states):
+    """B9: while it is asked for, and as its turn ends."""
+    deployment.write()
+    life = deployment.start()
+    life.tell(f"ask {wait}")
+    life.until_said("asked")
+    code, seconds = life.end(signal.SIGTERM)
+    assert code == 0
+    assert seconds < 8
+    assert "Traceback" not in life.errors
+    assert life.intact()
+    assert {state for (state,) in life.rows("SELECT state FROM agent_runs")} <= states
+    assert life.rows("SELECT state FROM deliveries") == [("delivered",)]
+    assert life.rows("SELECT count(*) FROM inbound_events WHERE state = 'adopted'") == [(0,)]
+
+
 @both
 def test_fc_rst_08_the_second_signal_ends_at_once_and_shows_where_everything_was(
     deployment, number
