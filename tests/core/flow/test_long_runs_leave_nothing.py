@@ -8,7 +8,7 @@ import anyio
 import attrs
 import pytest
 
-from dragoman import Finished, NotSent, Place, TextBlock
+from dragoman import ApprovalRequested, Finished, NotSent, Paused, Place, TextBlock
 from dragoman.flow.holds import Holds
 from dragoman.flow.intake import Intake
 from dragoman.flow.turns import Turns
@@ -58,16 +58,6 @@ def kept(stage):
     return found
 
 
-async def talk(stage, first, count):
-    """Let so many people say something, each in a conversation of their own."""
-    for begin in range(first, first + count, AT_ONCE):
-        async with anyio.create_task_group() as people:
-            for number in range(begin, min(begin + AT_ONCE, first + count)):
-                people.start_soon(say, stage, number)
-        await stage.until_final(60)
-        stage.runtime.requests.clear()
-
-
 async def say(stage, number):
     await stage.platform.say(
         "hello",
@@ -79,6 +69,20 @@ async def say(stage, number):
     )
     if number % 7 == 0:
         await stage.platform.say("/stop", channel="1", thread=str(number), place=Place.GROUP)
+
+
+async def ask(stage, number):
+    await stage.platform.say("hello", channel="1", thread=str(number), place=Place.GROUP)
+
+
+async def talk(stage, first, count, say=say):
+    """Let so many people say something, each in a conversation of their own."""
+    for begin in range(first, first + count, AT_ONCE):
+        async with anyio.create_task_group() as people:
+            for number in range(begin, min(begin + AT_ONCE, first + count)):
+                people.start_soon(say, stage, number)
+        await stage.until_final(60)
+        stage.runtime.requests.clear()
 
 
 async def test_invariant_10_nothing_is_kept_of_2000_conversations_that_are_over():
@@ -101,6 +105,27 @@ async def test_invariant_10_nothing_is_kept_of_2000_conversations_that_are_over(
         }
         assert set(sizes.values()) == {0}
         assert len(asyncio.all_tasks()) <= tasks
+
+
+async def test_fc_lek_02_nothing_is_kept_of_1000_approvals_that_nobody_decides():
+    """Invariant 10: neither the turns that asked, nor what they asked for."""
+
+    async def asks(request, host):
+        yield ApprovalRequested("call-1", "delete_everything", "{}")
+        yield Paused("state")
+
+    plugin = forgetful()
+    plugin.runtimes["scripted"] = ScriptedRuntime(asks)
+    async with gateway(plugin, access=ACCESS) as stage:
+        await stage.platform.connected.wait()
+        tasks = len(asyncio.all_tasks())
+        await talk(stage, 0, 1000, ask)
+        await stage.quiet()
+        assert await stage.states("agent_runs") == ["failed"] * 1000
+        assert set(kept(stage).values()) == {0}
+        assert len(asyncio.all_tasks()) <= tasks
+        gc.collect()
+        assert [one for one in gc.get_objects() if type(one) in (ApprovalRequested, Paused)] == []
 
 
 @pytest.mark.proof
