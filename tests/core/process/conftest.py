@@ -13,6 +13,7 @@ import attrs
 import pytest
 
 DRAGOMAN = str(Path(sys.executable).parent / "dragoman")
+OLDEST = Path(__file__).resolve().parents[3] / "requirements" / "oldest.txt"
 
 MANIFEST = """
 manifest = 1
@@ -187,9 +188,13 @@ class Life:
 
 @attrs.define(eq=False)
 class Deployment:
-    """A folder with a manifest; starts processes over it, and ends what a test has left."""
+    """A folder with a manifest; starts processes over it, and ends what a test has left.
+
+    They find packages in ``first`` before those that are installed.
+    """
 
     folder: Path
+    first: tuple[Path, ...] = ()
     lives: list = attrs.field(factory=list)
 
     def write(self, *, head="", trouble="", tail="[limits]\ngrace = 0.2\n"):
@@ -219,7 +224,9 @@ class Deployment:
         return life
 
     def environment(self, more=()):
-        path = os.pathsep.join([str(self.folder), os.environ.get("PYTHONPATH", "")])
+        path = os.pathsep.join(
+            [*map(str, self.first), str(self.folder), os.environ.get("PYTHONPATH", "")]
+        )
         return {
             "PATH": os.environ["PATH"],
             "HOME": str(self.folder),
@@ -235,9 +242,26 @@ class Deployment:
             life.process.stdin.close()
 
 
+@pytest.fixture(scope="session")
+def oldest(tmp_path_factory):
+    """A folder with the oldest release of each package that core allows."""
+    target = tmp_path_factory.mktemp("oldest")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes"]
+    done = subprocess.run(
+        [*pip, "--target", str(target), "-r", str(OLDEST)],
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return target
+
+
 @pytest.fixture
-def deployment(tmp_path):
-    deployment = Deployment(tmp_path)
+def deployment(tmp_path, request):
+    old = getattr(request, "param", "installed") == "oldest"
+    deployment = Deployment(tmp_path, (request.getfixturevalue("oldest"),) if old else ())
     try:
         yield deployment
     finally:

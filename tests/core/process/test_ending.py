@@ -1,9 +1,11 @@
 """The end of the process, in each phase of its life: real processes and real signals."""
 
+import re
 import shutil
 import signal
 import subprocess
 import sys
+import tomllib
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from dragoman.cli.main import EXIT_CODES
 from dragoman.process import exits
 
 DRAGOMAN = str(Path(sys.executable).parent / "dragoman")
+ROOT = Path(__file__).resolve().parents[3]
 
 SHORT_MARGIN = """
 import functools, sys
@@ -22,6 +25,7 @@ sys.exit(main.main(["run"]))
 """
 
 both = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+old_and_new = pytest.mark.parametrize("deployment", ["oldest", "installed"], indirect=True)
 
 
 @both
@@ -91,6 +95,7 @@ def test_fc_rst_08_the_first_process_of_a_container_hears_signals(deployment, ph
     assert before == life.errors == ""
 
 
+@old_and_new
 def test_fc_rst_08_a_signal_while_a_component_opens_ends_the_start(deployment):
     """B9, FC-STO-02: nobody waits for the rest of a start that is not wanted any more."""
     deployment.write(trouble='opening = "slow"')
@@ -102,6 +107,7 @@ def test_fc_rst_08_a_signal_while_a_component_opens_ends_the_start(deployment):
     assert life.intact()
 
 
+@old_and_new
 @both
 def test_fc_rst_08_an_idle_gateway_ends_in_order(deployment, number):
     """B9, FC-STO-02."""
@@ -115,6 +121,7 @@ def test_fc_rst_08_an_idle_gateway_ends_in_order(deployment, number):
     assert life.rows("SELECT DISTINCT state FROM deliveries") == [("delivered",)]
 
 
+@old_and_new
 def test_fc_rst_08_a_run_with_a_long_tool_is_cut_and_says_so(deployment):
     """B9, FC-STO-02: with the grace that is the default."""
     deployment.write(tail="")
@@ -151,6 +158,7 @@ def test_fc_rst_08_an_approval_that_nobody_decided_leaves_nothing_open(deploymen
     assert life.rows("SELECT count(*) FROM inbound_events WHERE state = 'adopted'") == [(0,)]
 
 
+@old_and_new
 @both
 def test_fc_rst_08_the_second_signal_ends_at_once_and_shows_where_everything_was(
     deployment, number
@@ -197,6 +205,7 @@ def test_an_end_that_takes_too_long_is_cut_and_shows_where_everything_was(deploy
     assert life.intact()
 
 
+@old_and_new
 def test_fc_sto_02_a_thread_of_somebody_else_does_not_hold_the_process(deployment):
     """B9: all is closed by then, so that the code is that of an ordered end."""
     deployment.write()
@@ -212,6 +221,7 @@ def test_fc_sto_02_a_thread_of_somebody_else_does_not_hold_the_process(deploymen
     assert life.intact()
 
 
+@old_and_new
 def test_fc_sto_02_an_error_in_the_middle_of_the_start_ends_the_process(deployment):
     deployment.write(trouble='opening = "fail"')
     life = deployment.start()
@@ -222,6 +232,7 @@ def test_fc_sto_02_an_error_in_the_middle_of_the_start_ends_the_process(deployme
     assert life.intact()
 
 
+@old_and_new
 @pytest.mark.parametrize("trouble", ['stopping = "fail"', 'closing = "fail"'])
 def test_fc_sto_02_a_plugin_that_fails_to_stop_does_not_disturb_the_end(deployment, trouble):
     deployment.write(trouble=trouble)
@@ -235,6 +246,7 @@ def test_fc_sto_02_a_plugin_that_fails_to_stop_does_not_disturb_the_end(deployme
     assert life.intact()
 
 
+@old_and_new
 def test_fc_sto_02_a_command_that_only_reads_ends_by_itself(deployment):
     """Also beside a gateway at work."""
     deployment.write()
@@ -251,6 +263,26 @@ def test_fc_sto_02_a_command_that_only_reads_ends_by_itself(deployment):
     )
     assert (reader.returncode, reader.stderr) == (0, "")
     assert life.end(signal.SIGTERM)[0] == 0
+
+
+@pytest.mark.parametrize("deployment", ["oldest"], indirect=True)
+def test_fc_sto_02_the_oldest_packages_are_those_that_core_declares(deployment):
+    """FC-STO-02: what the tests above call the oldest is what a process finds, and no older one."""
+    core = tomllib.loads((ROOT / "core" / "pyproject.toml").read_text())
+    declared = dict(
+        re.match(r"([\w-]+)>=([\d.]+)", line).groups() for line in core["project"]["dependencies"]
+    )
+    code = "import sys; from importlib.metadata import version; print(*map(version, sys.argv[1:]))"
+    found = subprocess.run(
+        [sys.executable, "-c", code, *declared],
+        env=deployment.environment(),
+        capture_output=True,
+        text=True,
+        timeout=15,
+        check=True,
+    )
+    for name, version in zip(declared, found.stdout.split(), strict=True):
+        assert f"{version}.".startswith(f"{declared[name]}."), name
 
 
 def test_the_store_of_another_process_is_a_code_of_its_own(deployment):
