@@ -80,7 +80,8 @@ class Inbound:
     ``album`` names what came together, as an album of photos does: its members become one input.
     ``continues`` says that the sender's client probably cut a long text here, so that the rest is
     about to follow. ``edits`` says that the text replaces that of the earlier message
-    ``message_id``. ``joined`` is core's own: several messages were made into this one.
+    ``message_id``. ``joined`` and ``late`` are core's own: several messages were made into this one,
+    or it came too late to be made one with the message that it belongs to.
     """
 
     native_id: str
@@ -95,6 +96,7 @@ class Inbound:
     continues: bool = False
     edits: bool = False
     joined: bool = False
+    late: bool = False
 
     @sent_at.validator
     def _has_zone(self, _: object, value: datetime) -> None:

@@ -99,13 +99,18 @@ class RuntimeCapabilities:
 
 @attrs.frozen
 class TurnInput:
-    """One inbound message as a turn sees it."""
+    """One inbound message as a turn sees it.
+
+    A ``late`` one is the rest of an album, or of a text that a client cut, whose other parts were
+    given to an earlier turn, or to this one as an input of their own.
+    """
 
     event_id: int
     text: str = attrs.field(repr=False)
     sender: Sender
     sent_at: datetime
     attachments: tuple[Attachment, ...] = ()
+    late: bool = False
 
 
 @attrs.frozen(kw_only=True)

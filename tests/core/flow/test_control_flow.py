@@ -20,6 +20,7 @@ from stage import Limits, eventually, gateway, table
 
 pytestmark = pytest.mark.anyio
 
+SLEEPS = "*(`sleep` …)*"
 DROPPED = "Stopped. 1 message that waited will not be answered."
 
 
@@ -58,7 +59,7 @@ async def test_fc_con_03_a_stop_is_never_a_prompt_and_what_follows_is_new():
         assert clock.boot() < 12
         assert prompts(stage) == [["wait"], ["hello"]]
         assert await stage.states("agent_runs") == ["cancelled", "succeeded"]
-        assert stage.platform.shown() == ["Stopped.", IDLE, "hello"]
+        assert stage.platform.shown() == ["*(stopped)*", "Stopped.", IDLE, "hello"]
         before = stage.platform.calls.count("typing")
         await clock.advance(30)
         assert stage.platform.calls.count("typing") == before
@@ -111,11 +112,11 @@ async def test_fc_con_04_a_stop_is_confirmed_only_when_the_backend_is_down(comma
         await stage.quiet()
         await stage.platform.say(command)
         await clock.advance(2.9)
-        assert stage.platform.shown() == []
+        assert stage.platform.shown() == [SLEEPS]
         await clock.advance(0.2)
         await stage.quiet()
         sure = {"/stop": "Stopped.", "/new": "A new conversation begins."}
-        assert stage.platform.shown() == [sure[command]]
+        assert stage.platform.shown() == ["*(stopped)*", sure[command]]
 
 
 @pytest.mark.parametrize("command", ["/stop", "/new"])
@@ -128,10 +129,10 @@ async def test_fc_con_04_a_stop_that_cannot_be_confirmed_says_so(command):
         await stage.quiet()
         await stage.platform.say(command)
         await clock.advance(4.9)
-        assert stage.platform.shown() == []
+        assert stage.platform.shown() == [SLEEPS]
         await clock.advance(0.2)
         more = " The conversation goes on as it was." if command == "/new" else ""
-        assert stage.platform.shown() == [UNCONFIRMED + more]
+        assert stage.platform.shown() == [SLEEPS, UNCONFIRMED + more]
         await stage.platform.say("hello")
         await clock.advance(14)
         assert prompts(stage) == [["wait"]]

@@ -44,6 +44,11 @@ def scripted(script, **changes):
     return plugin
 
 
+def late(stage):
+    """Return of each input of all turns whether it is marked as late."""
+    return [one.late for request in stage.runtime.requests for one in request.inputs]
+
+
 def inputs(stage):
     """Return what each turn was given: its texts and the ids of its files."""
     return [
@@ -136,11 +141,22 @@ async def test_fc_con_01_a_late_part_joins_an_album_that_waits_else_it_is_the_ne
         await stage.quiet()
         assert inputs(stage)[1] == [("CAP\nTION", ["1", "2", "3"])]
         assert items == ["WAIT", "CAP\nTION"]
-        await stage.platform.say("late", album="g", attachments=photo(4), **group)
+        for number, text in (4, "late"), (5, ""):
+            await stage.platform.say(
+                text, album="g", attachments=photo(number), addressed=False, **group
+            )
         await clock.advance(1.1)
         second.set()
         await stage.quiet()
-        assert inputs(stage)[2:] == [[("LATE", ["4"])]]
+        assert inputs(stage)[2:] == [[("LATE", ["4", "5"])]]
+        assert late(stage) == [False, False, True]
+        await stage.platform.say("", album="g", attachments=photo(6), addressed=False, **group)
+        await clock.advance(1.1)
+        await stage.quiet()
+        assert inputs(stage)[3:] == [[("", ["6"])]]
+        assert late(stage) == [False, False, True, True]
+        marked = "SELECT event ->> '$.late' FROM inbound_events WHERE turn_id > '' ORDER BY id"
+        assert await stage.rows(marked) == [(0,), (0,), (1,), (1,)]
 
 
 async def test_an_album_that_speaks_to_nobody_is_ignored():
@@ -152,7 +168,10 @@ async def test_an_album_that_speaks_to_nobody_is_ignored():
             )
         await clock.advance(2)
         await stage.quiet()
-        assert await stage.states("inbound_events") == ["ignored", "merged", "merged"]
+        await stage.platform.say("", place=Place.GROUP, album="g", addressed=False)
+        await clock.advance(2)
+        await stage.quiet()
+        assert await stage.states("inbound_events") == ["ignored", "merged", "merged", "ignored"]
         assert stage.runtime.requests == []
 
 
@@ -198,6 +217,41 @@ async def test_fc_con_02_a_paste_without_end_begins_after_five_seconds():
         assert [text for [(text, _)] in inputs(stage)] == ["0 1 2 3 4 "]
         await clock.advance(1)
         assert [text for [(text, _)] in inputs(stage)] == ["0 1 2 3 4 ", "5 6 "]
+        assert late(stage) == [False, True]
+        await stage.platform.say("the end", channel="1")
+        await stage.platform.say("and another thing", channel="1")
+        await stage.quiet()
+        assert late(stage) == [False, True, True, False]
+
+
+async def test_fc_con_02_what_no_client_sent_together_is_not_late():
+    """A text that looked cut and was whole; what its sender says later, or others say, is new."""
+    clock = VirtualClock()
+    async with gateway(clock=clock) as stage:
+        await stage.platform.say(LONG, sent_at=clock.now(), **HOLD)
+        await clock.advance(1.6)
+        await stage.platform.say("an answer?", channel="1", sent_at=clock.now())
+        await stage.quiet()
+        await stage.platform.say(LONG, channel="2", continues=True)
+        await clock.advance(1.6)
+        await stage.platform.say("hello", channel="3")
+        await stage.platform.say("/status", channel="2")
+        await stage.quiet()
+        assert late(stage) == [False] * 4
+
+
+async def test_what_is_remembered_of_groups_that_ended_is_bounded(monkeypatch):
+    """Invariant 10: the oldest are forgotten first."""
+    monkeypatch.setattr("dragoman.flow.holds.MOST", 2)
+    clock = VirtualClock()
+    async with gateway(clock=clock) as stage:
+        for channel in ("1", "2", "3"):
+            await stage.platform.say(LONG, channel=channel, continues=True)
+            await clock.advance(2)
+        for channel in ("1", "2", "3"):
+            await stage.platform.say(LAST, channel=channel)
+            await stage.quiet()
+        assert late(stage) == [False] * 4 + [True] * 2
 
 
 async def test_fc_con_02_a_stop_ends_what_is_held_before_it_at_once():

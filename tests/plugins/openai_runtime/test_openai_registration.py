@@ -46,11 +46,11 @@ async def test_the_component_opens_and_closes_its_runtime(desk, host):
 
 @pytest.mark.anyio
 async def test_a_message_becomes_the_item_of_a_person(desk):
-    """C2: pure, and whatever was typed can be stored and sent."""
+    """C2: pure, and whatever was typed can be stored and sent; FC-CON-01: a late part says so."""
     from datetime import UTC, datetime
 
-    def said(text):
-        return TurnInput(1, text, Sender("7", "Ann"), datetime(2026, 1, 1, tzinfo=UTC))
+    def said(text, **more):
+        return TurnInput(1, text, Sender("7", "Ann"), datetime(2026, 1, 1, tzinfo=UTC), **more)
 
     async with desk.open() as runtime:
         plain = runtime.encode_input(said('héllo "you"\n'))
@@ -60,6 +60,11 @@ async def test_a_message_becomes_the_item_of_a_person(desk):
         torn = runtime.encode_input(said("\ud83d\ude00 \ud83d"))
         assert json.loads(torn.item)["content"] == "😀 \ufffd"
         torn.item.encode()
+        mark, text = json.loads(runtime.encode_input(said("rest", late=True)).item)[
+            "content"
+        ].splitlines()
+        assert mark.startswith("[This came too late")
+        assert text == "rest"
 
 
 def test_the_client_follows_the_network_policy(desk, tmp_path):

@@ -139,7 +139,7 @@ class Door:
                 rule=sanitise(rule),
                 namespace=encoded.namespace if encoded else "",
                 item=encoded.item if encoded else "",
-                text=None if text == stored.inbound.text else text,
+                inbound=event if event.late or text != stored.inbound.text else None,
                 queue_limit=self._limits.queued_per_session,
                 full_notice=full,
                 now=self._now(),

@@ -26,7 +26,7 @@ LONGEST: Final = 5.0
 LARGEST: Final = 100
 """Messages of one group."""
 MOST: Final = 1000
-"""Groups of one platform: beyond them nothing waits for more."""
+"""Groups of one platform: beyond them nothing waits for more. So many are known after their end."""
 RETRY: Final = 2.0
 FIRST_READ: Final = 30.0
 """How long what an earlier process held waits for the platform to say anything at all, seconds."""
@@ -41,11 +41,16 @@ def waits(event: Inbound) -> bool:
 
 @attrs.define(eq=False)
 class Group:
-    """What has come of a group so far. ``replayed`` ones were held by an earlier process."""
+    """What has come of a group so far. ``replayed`` ones were held by an earlier process.
+
+    ``first`` is the message that opened it, marked if it came late, ``last`` the newest.
+    """
 
     opened: float
     due: float
     replayed: bool
+    first: Inbound
+    last: Inbound
     ids: list[int] = attrs.field(factory=list)
     closing: bool = False
     done: anyio.Event = attrs.field(factory=anyio.Event)
@@ -66,12 +71,17 @@ class Holds:
     _heard: Callable[[], bool]
     _began: float = attrs.field(init=False)
     _groups: dict[Key, Group] = attrs.field(init=False, factory=dict)
+    _ended: dict[Key, Inbound] = attrs.field(init=False, factory=dict)
+    """The last message of groups that may go on, speaking to the bot if its group did."""
 
     def __attrs_post_init__(self) -> None:
         self._began = self._clock.now().timestamp()
 
-    async def take(self, event: StoredEvent, tasks: TaskGroup) -> bool:
-        """Hold an event if it is part of a group; what its sender's earlier groups hold goes first."""
+    async def take(self, event: StoredEvent, tasks: TaskGroup) -> StoredEvent | None:
+        """Hold an event if it is part of a group, else return it to be decided on.
+
+        What its sender's earlier groups hold goes first.
+        """
         inbound = event.inbound
         place = (inbound.address.lane, inbound.sender.id)
         own = (*place, inbound.album)
@@ -80,7 +90,7 @@ class Holds:
             for key in [key for key in self._groups if key[:2] == place]:
                 if self._groups[key].closing:
                     await self._release(key)
-            return False
+            return event
         for key in [key for key in self._groups if key[:2] == place and key != own]:
             await self._release(key)
         group = self._groups.get(own)
@@ -88,17 +98,28 @@ class Holds:
             await group.done.wait()
             group = None
         if group is None:
+            event = attrs.evolve(event, inbound=self._marked(own, inbound))
             if not waits(inbound) or len(self._groups) >= MOST:
-                return False
+                return event
             group = self._open(own, event, tasks)
         self._add(group, event)
         if not waits(inbound) or len(group.ids) >= LARGEST:
             await self._release(own)  # a text below the client's limit is the last piece
-        return True
+        return None
+
+    def _marked(self, key: Key, event: Inbound) -> Inbound:
+        """Return a message, marked as late if it belongs to a group that has ended."""
+        last = self._ended.pop(key, None)
+        if last is None:
+            return event
+        if not event.album and abs((event.sent_at - last.sent_at).total_seconds()) > PASTE_GAP:
+            return event  # nobody's client sent it together with the rest
+        return attrs.evolve(event, late=True, addressed=event.addressed or last.addressed)
 
     def _open(self, key: Key, event: StoredEvent, tasks: TaskGroup) -> Group:
         now = self._clock.boot()
-        group = Group(opened=now, due=now, replayed=event.received_at < self._began)
+        replayed = event.received_at < self._began
+        group = Group(now, now, replayed, event.inbound, event.inbound)
         self._groups[key] = group
         tasks.start_soon(self._wait, key, group)
         return group
@@ -106,6 +127,7 @@ class Holds:
     def _add(self, group: Group, event: StoredEvent) -> None:
         gap = ALBUM_GAP if event.inbound.album else PASTE_GAP
         group.ids.append(event.id)
+        group.last = event.inbound
         group.due = min(self._clock.boot() + gap, group.opened + LONGEST)
 
     async def _wait(self, key: Key, group: Group) -> None:
@@ -130,9 +152,17 @@ class Holds:
         try:
             if (whole := await self._gathered(current)) is not None:
                 await self._decide(whole)
+                self._note(key, whole.inbound, current.last)
         finally:
             del self._groups[key]
             current.done.set()
+
+    def _note(self, key: Key, whole: Inbound, last: Inbound) -> None:
+        """Remember a group that more may come of."""
+        if waits(last):
+            self._ended[key] = attrs.evolve(last, addressed=whole.addressed, text="")
+            if len(self._ended) > MOST:
+                del self._ended[next(iter(self._ended))]
 
     async def _gathered(self, group: Group) -> StoredEvent | None:
         """Return a group as one event, however long the store takes."""
@@ -140,17 +170,19 @@ class Holds:
             try:
                 # What a stop has ended meanwhile is not among them any more.
                 events = await self._store.read.undecided(group.ids)
-                return await self._as_one(events) if events else None
+                return await self._as_one(group, events) if events else None
             except StoreUnavailable:
                 await self._clock.sleep(RETRY)
 
-    async def _as_one(self, events: Sequence[StoredEvent]) -> StoredEvent:
+    async def _as_one(self, group: Group, events: Sequence[StoredEvent]) -> StoredEvent:
         lead, *rest = events
-        if not rest:
-            return lead
-        whole = joined([event.inbound for event in events])
-        parts = tuple(event.id for event in rest)
-        await self._store.apply(Merge(event_id=lead.id, inbound=whole, parts=parts))
+        whole = joined([event.inbound for event in events]) if rest else lead.inbound
+        if group.first.late:
+            spoken_to = whole.addressed or group.first.addressed
+            whole = attrs.evolve(whole, late=True, addressed=spoken_to)
+        if rest:
+            parts = tuple(event.id for event in rest)
+            await self._store.apply(Merge(event_id=lead.id, inbound=whole, parts=parts))
         return attrs.evolve(lead, inbound=whole)
 
 

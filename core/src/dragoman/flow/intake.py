@@ -136,8 +136,9 @@ class Intake:
             del self._lanes[key]
 
     async def _take(self, event: StoredEvent, tasks: TaskGroup) -> None:
-        if not await self._holds.take(event, tasks):
-            await self._decide_durably(event)
+        now = await self._holds.take(event, tasks)
+        if now is not None:
+            await self._decide_durably(now)
 
     async def _refill(self, key: Hashable, lane: _Waiting) -> None:
         """Take up what the lane left to the store; what comes meanwhile is left there, too."""

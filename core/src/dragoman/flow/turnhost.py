@@ -93,7 +93,9 @@ class ScopedMemory:
 def turn_input(stored: StoredEvent) -> TurnInput:
     """Return a stored event as a turn sees it."""
     event = stored.inbound
-    return TurnInput(stored.id, event.text, event.sender, event.sent_at, event.attachments)
+    return TurnInput(
+        stored.id, event.text, event.sender, event.sent_at, event.attachments, event.late
+    )
 
 
 @attrs.define(eq=False)

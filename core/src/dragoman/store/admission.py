@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from dragoman.states import EventState
+from dragoman.store.codec import event_to_json
 from dragoman.store.deliveries import insert_notices
 from dragoman.store.operations import Accept, Accepted, Adoption, TurnGrant
 from dragoman.store.sessions import SessionRow, resolve_sessions
@@ -47,7 +48,7 @@ class Admission:
             op.namespace,
             op.item if op.item and op.namespace and not full else None,
             FULL if full else "",
-            op.text,
+            event_to_json(op.inbound) if op.inbound else None,
         )
 
 
@@ -107,8 +108,7 @@ async def _admit(tx: Transaction, ordered: Sequence[Accept]) -> dict[int, Accept
         UPDATE inbound_events SET state = j.value ->> 1, session_id = j.value ->> 2,
             turn_id = j.value ->> 3, rule = j.value ->> 4, namespace = j.value ->> 5,
             item = j.value ->> 6, reason = j.value ->> 7,
-            event = CASE WHEN j.value ->> 8 IS NULL THEN event
-                ELSE json_set(event, '$.text', j.value ->> 8) END
+            event = coalesce(j.value ->> 8, event)
         FROM json_each(?) AS j WHERE inbound_events.id = j.value ->> 0
         RETURNING {ADOPTED_COLUMNS}
         """,

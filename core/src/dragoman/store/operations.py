@@ -116,8 +116,8 @@ class Accept(Operation[Accepted]):
     rule: str
     namespace: str = ""
     item: str = attrs.field(default="", repr=False)
-    text: str | None = attrs.field(default=None, repr=False)
-    """The text to use instead of the event's own, where a plugin changed it."""
+    inbound: Inbound | None = attrs.field(default=None, repr=False)
+    """The message as its turn is to see it, where that is not how it was received."""
     adoption: Adoption | None = None
     queue_limit: int = attrs.field(default=50, validator=attrs.validators.ge(1))
     full_notice: Delivery | None = None

@@ -57,8 +57,8 @@ _TURN: Final = """
     FROM agent_runs AS r JOIN platform_sessions AS s ON s.id = r.session_id
 """
 _EVENT: Final = """
-    SELECT id AS event, platform, native_id, lane, state, received_at, rule, reason, session_id
-        AS session
+    SELECT id AS event, platform, native_id, lane, state, received_at, rule, reason, nullif(
+        event ->> '$.late', 0) AS late, session_id AS session
 """
 _DELIVERY: Final = """
     SELECT id AS delivery, turn_id AS turn, part, state, attempts, native_id, created_at, ready_at,

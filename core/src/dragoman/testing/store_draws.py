@@ -113,7 +113,9 @@ class Draws(Choices):
     def accept(self) -> ops.Accept:
         """An event is admitted: most often one that is new."""
         event_id = self.event()
-        channel = self.model.events[event_id].inbound.address.channel
+        received = self.model.events[event_id].inbound
+        channel = received.address.channel
+        changed = attrs.evolve(received, text=self.data.draw(TEXTS), late=self.one([False, True]))
         return ops.Accept(
             event_id=event_id,
             conversation=ConversationKey("stub", "", channel, "", ""),
@@ -122,7 +124,7 @@ class Draws(Choices):
             rule="owners",
             namespace=self.one(["transcript", ""]),
             item=self.data.draw(TEXTS),
-            text=self.data.draw(st.none() | TEXTS),
+            inbound=self.one([None, changed]),
             adoption=self.adoption() if self.mostly() else None,
             queue_limit=self.data.draw(st.integers(1, 3)),
             full_notice=self.notice(),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import attrs
-
 from dragoman.messages import Inbound
 from dragoman.states import EVENT_EDGES, EventState
 from dragoman.store import operations as ops
@@ -79,8 +77,7 @@ def accept(model: StoreModel, op: ops.Accept, answer: ops.Accepted) -> ops.Accep
         event.session_id = learn(model.sessions, session, answer.session_id)
         event.rule, event.namespace = op.rule, op.namespace
         event.item = op.item if op.namespace else ""
-        if op.text is not None:
-            event.inbound = attrs.evolve(event.inbound, text=op.text)
+        event.inbound = op.inbound or event.inbound
         _admit(model, event, op)
     return ops.Accepted(
         event.session_id,

@@ -32,6 +32,8 @@ from dragoman_openai.warmup import warm_up
 from dragoman_openai.writes import Writes
 
 AGENT_NAMESPACE = f"{NAMESPACE}.agent"
+LATE = "[This came too late to be part of the previous message, to which it belongs.]"
+"""Told to the model before the text of such a message."""
 _CLOSING = 5.0
 """Seconds that the client's connections get to close."""
 
@@ -62,7 +64,8 @@ class OpenAIRuntime:
 
     def encode_input(self, message: TurnInput) -> EncodedInput:
         """Return the message as the item of a person in the history."""
-        item = {"role": "user", "content": well_formed(message.text)}
+        text = f"{LATE}\n{message.text}" if message.late else message.text
+        item = {"role": "user", "content": well_formed(text)}
         return EncodedInput(NAMESPACE, encode(item))
 
     @asynccontextmanager
