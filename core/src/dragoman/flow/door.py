@@ -122,10 +122,7 @@ class Door:
             encoded = self._encode(stored.id, event, routed)
         except Exception as error:  # noqa: BLE001 - a runtime that is not usable stops nobody else
             self._log.error(
-                "runtime %s: %s",
-                routed.profile.runtime,
-                describe(error),
-                extra=_ids(stored),
+                "runtime %s: %s", routed.profile.runtime, describe(error), extra=_ids(stored)
             )
             reason = f"runtime {routed.profile.runtime} is not available"
             return await self._end(stored, EventState.REFUSED, reason, rule, UNAVAILABLE_NOTICE)
@@ -198,10 +195,7 @@ class Door:
             encoded = self._encode(target, inbound, routed)
         except Exception as error:  # noqa: BLE001 - what cannot be changed stays as it is
             self._log.error(
-                "runtime %s: %s",
-                routed.profile.runtime,
-                describe(error),
-                extra=_ids(stored),
+                "runtime %s: %s", routed.profile.runtime, describe(error), extra=_ids(stored)
             )
             return False
         item = encoded.item if encoded else None
@@ -231,35 +225,20 @@ class Door:
                 )
 
     async def _refuse(self, stored: StoredEvent, reason: str, rule: str = "") -> None:
-        self._log.info(
-            "event %s of %s refused: %s",
-            stored.id,
-            stored.inbound.address.platform,
-            reason,
-            extra=_ids(stored),
-        )
+        where = stored.inbound.address.platform
+        self._log.info("event %s of %s refused: %s", stored.id, where, reason, extra=_ids(stored))
         await self._end(stored, EventState.REFUSED, reason, rule or reason)
 
     async def _end(
-        self,
-        stored: StoredEvent,
-        state: EventState,
-        reason: str,
-        rule: str = "",
-        notice: str = "",
+        self, stored: StoredEvent, state: EventState, reason: str, rule: str = "", notice: str = ""
     ) -> None:
         event = stored.inbound
         can = self._outbox.exit(event.address).platform.capabilities
         texts = await parts_of(notice, can, self._log) if notice else []
         told = tuple(self._notice(event, text) for text in texts)
+        why, by = sanitise(reason), sanitise(rule)
         await self._store.apply(
-            Settle(
-                event_id=stored.id,
-                state=state,
-                reason=sanitise(reason),
-                rule=sanitise(rule),
-                notices=told,
-            )
+            Settle(event_id=stored.id, state=state, reason=why, rule=by, notices=told)
         )
         self._outbox.push(told)
 

@@ -152,17 +152,17 @@ class Holds:
         try:
             if (whole := await self._gathered(current)) is not None:
                 await self._decide(whole)
-                self._note(key, whole.inbound, current.last)
+                self._remember(key, current.last, whole.inbound)
         finally:
             del self._groups[key]
             current.done.set()
 
-    def _note(self, key: Key, whole: Inbound, last: Inbound) -> None:
-        """Remember a group that more may come of."""
+    def _remember(self, key: Key, last: Inbound, whole: Inbound) -> None:
+        """Keep the end of a group, if more may come of it."""
         if waits(last):
-            self._ended[key] = attrs.evolve(last, addressed=whole.addressed, text="")
-            if len(self._ended) > MOST:
-                del self._ended[next(iter(self._ended))]
+            self._ended[key] = attrs.evolve(last, text="", addressed=whole.addressed)
+        if len(self._ended) > MOST:
+            del self._ended[next(iter(self._ended))]
 
     async def _gathered(self, group: Group) -> StoredEvent | None:
         """Return a group as one event, however long the store takes."""
