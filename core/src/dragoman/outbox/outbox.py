@@ -24,6 +24,8 @@ from dragoman.store.protocol import Store
 FIRST_RETRY: Final = 1.0
 LONGEST_RETRY: Final = 60.0
 
+_LEFT: Final = "delivery %s may be shown; `dragoman deliveries` decides"
+
 ResultT = TypeVar("ResultT")
 
 
@@ -166,9 +168,7 @@ class Outbox:
             skipped = "may be shown; skipped"
             await self._record(delivery, Outcome(state=DeliveryState.ABANDONED, error=skipped))
         else:
-            self._log.warning(
-                "delivery %s may be shown; `dragoman deliveries` decides", delivery.id
-            )
+            self._log.warning(_LEFT, delivery.id, extra=_ids(delivery))
 
     async def _wait(self, exit_: Exit, delivery: Delivery, trial: Attempt) -> None:
         while (seconds := exit_.limits.wait(delivery.address, trial.method)) > 0:
@@ -177,6 +177,8 @@ class Outbox:
     async def _record(self, delivery: Delivery, outcome: Outcome) -> None:
         if outcome.error:
             self._log.warning("delivery %s: %s", delivery.id, outcome.error, extra=_ids(delivery))
+        if outcome.left:
+            self._log.warning(_LEFT, delivery.id, extra=_ids(delivery))
         if outcome.state is DeliveryState.SENDING:
             return
         await self._write(
