@@ -71,6 +71,7 @@ def test_a_session_answers_what_it_is(deployment):
         {
             "session": deployment.session,
             "conversation": "console:-:700:9:-",
+            "people": "console 1",
             "profile": "default",
             "runtime": "echo",
             "created_at": "2026-03-04T05:06:08.000+00:00",
@@ -78,6 +79,8 @@ def test_a_session_answers_what_it_is(deployment):
             "history_from_at": "2026-03-04T05:06:08.000+00:00",
             "running": None,
             "waiting": 0,
+            "people_saw": "intended 1 open 1",
+            "after_restart": "nothing 1 send 1",
         }
     ]
     assert [turn["turn"] for turn in found["turns"]] == ["turn_1"]
@@ -96,6 +99,76 @@ def test_a_running_turn_is_told(deployment):
     deployment.sql("UPDATE agent_runs SET state = 'running', ended_at = NULL")
     found = deployment.ask("runs", "list", "--session", deployment.session)
     assert found["session"][0]["running"] == "turn_1"
+
+
+@pytest.mark.parametrize(
+    ("changes", "saw", "restart"),
+    [
+        ("state = 'delivered', shown = 'and more'", "intended", "nothing"),
+        ("state = 'delivered', shown = NULL", "unverified", "nothing"),
+        ("state = 'delivered', error = 'shown with a mark: it may be a repeat'", "marked", "nothing"),
+        ("state = 'failed', shown = 'and mo', error = 'the platform shows another text'", "other", "nothing"),
+        ("state = 'failed', attempts = 1, error = 'Forbidden: blocked'", "nothing", "nothing"),
+        ("state = 'failed', attempts = 4, error = 'given up: Unknown: timeout'", "uncertain", "nothing"),
+        ("state = 'abandoned', shown = 'and', native_id = '78'", "other", "nothing"),
+        ("state = 'abandoned', error = 'expired'", "nothing", "nothing"),
+        ("state = 'abandoned', attempts = 1, error = 'may be shown; skipped'", "uncertain", "nothing"),
+        ("state = 'uncertain', attempts = 1", "uncertain", "doubt"),
+        ("state = 'sending', attempts = 1", "open", "doubt"),
+        ("state = 'sending', shown = 'and', native_id = '78'", "open", "edit"),
+        ("state = 'pending', attempts = 1, error = 'NotSent: down'", "open", "send"),
+    ],
+)  # fmt: skip
+def test_what_people_saw_and_what_a_restart_does_is_told_of_each_part(
+    deployment, changes, saw, restart
+):
+    """A4: what is meant for people stands in the history; and whether it can be shown twice."""
+    deployment.sql(f"UPDATE deliveries SET {changes} WHERE id = 'msg_2'")
+    for found in (
+        deployment.ask("runs", "show", "msg_2")["deliveries"][1],
+        deployment.ask("deliveries", "list")["deliveries"][0],
+    ):
+        assert (found["delivery"], found["people_saw"], found["after_restart"]) == (
+            "msg_2",
+            saw,
+            restart,
+        )
+    [session] = deployment.ask("runs", "list", "--session", deployment.session)["session"]
+    assert f"{saw} " in session["people_saw"]
+    assert f"{restart} " in session["after_restart"]
+
+
+def test_who_shares_a_session_is_told(deployment):
+    """A4, A5: by the messages that its turns took in, and all names of its conversation."""
+    deployment.sql(
+        """
+        INSERT INTO inbound_events (platform, native_id, lane, state, received_at, event, turn_id)
+        SELECT j.value ->> 0, j.value ->> 1, lane, 'merged', received_at,
+            json_set(event, '$.sender.id', j.value ->> 2), 'turn_1'
+        FROM inbound_events, json_each(?) AS j WHERE inbound_events.id = 1
+        """,
+        '[["console", "a", "7"], ["telegram", "b", "7"], ["telegram", "c", "8"]]',
+    )
+    deployment.sql(
+        """
+        INSERT INTO conversation_keys
+        SELECT 'telegram', '', '5', '', '', conversation_id FROM conversation_keys
+        """
+    )
+    [session] = deployment.ask("runs", "show", deployment.session)["session"]
+    assert session["people"] == "console 1 telegram 2"
+    assert session["conversation"].split() == ["console:-:700:9:-", "telegram:-:5:-:-"]
+
+
+def test_a_late_message_is_told_and_a_damaged_one_hides_nothing(deployment):
+    """FC-CON-01, FC-RST-07."""
+    assert deployment.ask("runs", "show", "1")["events"][0]["late"] is None
+    deployment.sql("UPDATE inbound_events SET event = json_set(event, '$.late', json('true'))")
+    assert deployment.ask("runs", "show", "1")["events"][0]["late"] == 1
+    deployment.sql("UPDATE inbound_events SET event = substr(event, 1, 40)")
+    found = deployment.ask("runs", "show", "1")
+    assert found["events"][0]["late"] is None
+    assert found["session"][0]["people"] is None
 
 
 def test_lists_are_filtered_and_limited(deployment):

@@ -127,7 +127,7 @@ async def test_a_repair_that_has_to_wait_is_still_an_edit_after_a_crash(tmp_path
     ],
 )
 async def test_what_may_be_shown_is_marked_left_out_or_left_to_the_operator(
-    tmp_path, uncertain, shown, state
+    tmp_path, uncertain, shown, state, caplog
 ):
     """B7, invariants 5 and 14: and the lane goes on; a further start changes nothing."""
     plugin = StubPlugin()
@@ -140,6 +140,9 @@ async def test_what_may_be_shown_is_marked_left_out_or_left_to_the_operator(
         await stage.platform.until_shown("next")
         await stage.until("deliveries", [state, "delivered"])
         assert stage.platform.shown() == shown
+        [(said,)] = await stage.rows("SELECT error FROM deliveries ORDER BY number LIMIT 1")
+        assert ("with a mark" in said) == (uncertain == "resend_marked")  # A4
+    assert caplog.text.count("may be shown; `dragoman deliveries` decides") == (uncertain == "ask")
     left = wreck(tmp_path / "a.db", plugin)
     async with gateway(left.plugin, store=left.store, **policy(uncertain)) as stage:
         await stage.platform.say("later")

@@ -153,7 +153,7 @@ async def attempt(exit_: Exit, delivery: Delivery, trial: Attempt) -> tuple[Outc
         return _after(error, exit_, address, trial)
     except Exception as error:  # noqa: BLE001 - an adapter's bug: the call may have been applied
         if trial.broken >= BROKEN:
-            return Outcome(state=DeliveryState.FAILED, error=describe(error)), trial
+            return Outcome(state=DeliveryState.FAILED, error=f"given up: {describe(error)}"), trial
         outcome, following = _after(errors.Unknown(describe(error)), exit_, address, trial)
         return outcome, attrs.evolve(following, broken=trial.broken + 1)
     return _shown(platform, trial, receipt)
@@ -162,7 +162,10 @@ async def attempt(exit_: Exit, delivery: Delivery, trial: Attempt) -> tuple[Outc
 def _shown(platform: Platform, trial: Attempt, receipt: Receipt) -> tuple[Outcome, Attempt]:
     """Return what a receipt means: delivered is what shows the whole text, after all."""
     can = platform.capabilities
-    done = Outcome(state=DeliveryState.DELIVERED, native_id=receipt.native_id, shown=receipt.shown)
+    said = "shown with a mark: it may be a repeat" if trial.text.startswith(_REPEAT) else ""
+    done = Outcome(
+        state=DeliveryState.DELIVERED, native_id=receipt.native_id, shown=receipt.shown, error=said
+    )
     wanted = can.dialect.plain(trial.text) if trial.plain else trial.text
     if shows(can.dialect, wanted, receipt.shown):
         return done, trial
@@ -236,7 +239,8 @@ def _after(
         case errors.Unknown():
             return _doubt(exit_, in_doubt(exit_, trial), trial, text)
         case _:
-            return Outcome(state=DeliveryState.FAILED, error=text), trial
+            doubt = "given up: " if trial.doubtful else ""
+            return Outcome(state=DeliveryState.FAILED, error=f"{doubt}{text}"), trial
 
 
 def _doubt(

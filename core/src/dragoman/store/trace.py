@@ -28,8 +28,32 @@ class Table:
     """Whether its rows are many and short, so that people want them below each other."""
 
 
-_SESSION: Final = """
-    WITH newest AS (SELECT namespace, item, turn_id FROM records AS a
+_SAW: Final = """CASE
+    WHEN state IN ('pending', 'sending') THEN 'open' WHEN state = 'uncertain' THEN state
+    WHEN state = 'delivered' AND error <> '' THEN 'marked'
+    WHEN state = 'delivered' THEN iif(shown IS NULL, 'unverified', 'intended')
+    WHEN shown <> '' THEN 'other'
+    WHEN state = 'abandoned' AND attempts > 0 OR error GLOB 'given up:*' THEN 'uncertain'
+    ELSE 'nothing' END AS people_saw"""
+"""What people saw of a part, compared with the text that was meant for them."""
+_RESTART: Final = """CASE
+    WHEN state NOT IN ('pending', 'sending', 'uncertain') THEN 'nothing'
+    ELSE iif(native_id <> '', 'edit', iif(state = 'pending', 'send', 'doubt')) END AS after_restart"""
+"""What a restart does with a part; only a doubt may become a second delivery."""
+
+
+def _tally(key: str, rows: str, counted: str = "*") -> str:
+    """Return the query for how often each value of a column is among ``rows``, as one text."""
+    return f"""(SELECT group_concat({key} || ' ' || times, ' ') FROM (
+        SELECT {key}, count({counted}) AS times FROM {rows} GROUP BY {key}))"""
+
+
+_SESSION: Final = f"""
+    WITH turns AS (SELECT id FROM agent_runs WHERE session_id = :id),
+    said AS (SELECT platform, event ->> '$.sender.id' AS sender FROM inbound_events
+        WHERE turn_id IN (SELECT id FROM turns) AND json_valid(event)),
+    parts AS (SELECT {_SAW}, {_RESTART} FROM deliveries WHERE turn_id IN (SELECT id FROM turns)),
+    newest AS (SELECT namespace, item, turn_id FROM records AS a
         WHERE session_id = :id AND generation = (SELECT max(b.generation) FROM records AS b
             WHERE b.session_id = a.session_id AND b.namespace = a.namespace))
     SELECT s.id AS session, (
@@ -37,17 +61,16 @@ _SESSION: Final = """
             || ':' || k.channel || ':' || iif(k.thread = '', '-', k.thread)
             || ':' || iif(k.user = '', '-', k.user), ' ')
         FROM conversation_keys AS k WHERE k.conversation_id = s.conversation_id
-    ) AS conversation, s.profile, s.runtime, s.created_at, (
-        SELECT group_concat(namespace || ' ' || items, ' ') FROM (
-            SELECT namespace, count(item) AS items FROM newest GROUP BY namespace)
-    ) AS history, (
+    ) AS conversation, {_tally("platform", "said", "DISTINCT sender")} AS people,
+    s.profile, s.runtime, s.created_at, {_tally("namespace", "newest", "item")} AS history, (
         SELECT min(r.started_at) FROM newest JOIN agent_runs AS r ON r.id = newest.turn_id
     ) AS history_from_at, (
         SELECT r.id FROM agent_runs AS r
         WHERE r.session_id = s.id AND r.state IN ('running', 'waiting')
     ) AS running, (
         SELECT count(*) FROM inbound_events AS e WHERE e.session_id = s.id AND e.state = 'queued'
-    ) AS waiting
+    ) AS waiting, {_tally("people_saw", "parts")} AS people_saw,
+    {_tally("after_restart", "parts")} AS after_restart
     FROM platform_sessions AS s WHERE s.id = :id
 """
 _TURN: Final = """
@@ -57,12 +80,12 @@ _TURN: Final = """
     FROM agent_runs AS r JOIN platform_sessions AS s ON s.id = r.session_id
 """
 _EVENT: Final = """
-    SELECT id AS event, platform, native_id, lane, state, received_at, rule, reason, nullif(
-        event ->> '$.late', 0) AS late, session_id AS session
+    SELECT id AS event, platform, native_id, lane, state, received_at, rule, reason,
+        iif(json_valid(event), nullif(event ->> '$.late', 0), NULL) AS late, session_id AS session
 """
-_DELIVERY: Final = """
+_DELIVERY: Final = f"""
     SELECT id AS delivery, turn_id AS turn, part, state, attempts, native_id, created_at, ready_at,
-        lane, error
+        lane, {_SAW}, {_RESTART}, error
 """
 _CALLS: Final = """
     SELECT tool, read_only, begun_at, ended_at, call_key, effect_key FROM tool_calls
