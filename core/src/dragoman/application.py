@@ -209,7 +209,7 @@ class Application:
     def _exits(self, assembly: Assembly) -> dict[str, Exit]:
         uncertain = self.manifest.delivery.uncertain
         return {
-            name: Exit(platform, Limits(self.clock), self.clock, uncertain)
+            name: Exit(platform, Limits(self.clock, platform.capabilities), self.clock, uncertain)
             for name, platform in assembly.platforms.items()
         }
 

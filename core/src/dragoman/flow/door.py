@@ -62,6 +62,7 @@ class Door:
     async def decide(self, stored: StoredEvent) -> None:
         """Settle an event, or put it into its session. Raises only what the store raises."""
         event = stored.inbound
+        self._outbox.heard(event.address)
         if event.sender.bot:
             return await self._end(stored, EventState.IGNORED, "sent by a bot")
         verdict = await self._admission.decide(event, "", ())

@@ -10,9 +10,13 @@ from dragoman.clock import Clock
 from dragoman.errors import RateLimited
 from dragoman.messages import Address
 from dragoman.outbox.attempt import Exit
+from dragoman.outbox.limits import Priority
 
 DELAY: Final = 0.3
 """Seconds before the first sign: what is answered at once needs none."""
+
+TRIES: Final = 3
+"""How often a turn is told to wait until it does without."""
 
 METHOD: Final = "typing"
 
@@ -21,13 +25,18 @@ async def keep_typing(way: Exit, address: Address, clock: Clock, log: logging.Lo
     """Repeat the typing notice until cancelled. It is cosmetic: no failure matters."""
     await clock.sleep(DELAY)
     interval = way.platform.capabilities.typing_interval
-    while True:
-        if way.limits.wait(address, METHOD) == 0:
+    left = TRIES
+    while left:
+        wait = way.limits.claim(address, METHOD, Priority.COSMETIC)
+        if not wait:
             try:
                 with clock.move_on_after(interval):
                     await way.platform.typing(address)
             except RateLimited as error:
                 way.limits.close(address, METHOD, error.scope, error.retry_after)
+                wait = error.retry_after
             except Exception as error:  # noqa: BLE001 - an adapter's failure ends no turn
                 log.debug("no typing notice: %s", describe(error))
-        await clock.sleep(max(interval, way.limits.wait(address, METHOD)))
+        left -= wait > interval
+        await clock.sleep(wait or interval)
+    log.info("no more typing notices for this turn: %s asks to wait", address.platform)

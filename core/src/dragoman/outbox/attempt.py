@@ -58,10 +58,14 @@ class Attempt:
     """What to send next for a part: as an edit of ``native_id``, or anew where it is empty."""
 
     text: str
+    address: Address
     native_id: str = ""
+    shown: str = ""
+    """What the message of ``native_id`` shows, as far as that is known."""
+    reply_to: str = ""
     plain: bool = False
-    moved_to: Address | None = None
-    expired: bool = False
+    moved: bool = False
+    ordinary: bool = False
     """Whether a short-lived handle of the platform ran out in an earlier attempt."""
     doubtful: bool = False
     """Whether an earlier attempt may be shown, and the ledger has to say so until that is settled."""
@@ -100,6 +104,8 @@ class Outcome:
     back_off: bool = False
     left: bool = False
     """Whether it is left to the operator as it is."""
+    refused: str = ""
+    """Why the lane takes nothing any more, whatever is said there."""
 
     @property
     def ended(self) -> bool:
@@ -138,23 +144,22 @@ def _by_policy(exit_: Exit, trial: Attempt) -> Attempt | None:
 async def attempt(exit_: Exit, delivery: Delivery, trial: Attempt) -> tuple[Outcome, Attempt]:
     """Make one call; return what it came to and the attempt that would follow it."""
     platform = exit_.platform
-    address = trial.moved_to or delivery.address
     try:
-        receipt = await _call(exit_, address, delivery, trial)
+        receipt = await _call(exit_, delivery, trial)
         if receipt is None and not trial.ask:
-            return _after(errors.Unknown("the adapter returned no receipt"), exit_, address, trial)
+            return _after(errors.Unknown("the adapter returned no receipt"), exit_, trial)
         if receipt is None:
             missing = Outcome(state=DeliveryState.SENDING, error="looked up: it is not shown")
             return missing, attrs.evolve(trial, doubtful=False, ask=False)
     except errors.RateLimited as error:
-        exit_.limits.close(address, trial.method, error.scope, error.retry_after)
+        exit_.limits.close(trial.address, trial.method, error.scope, error.retry_after)
         return trial.waits(str(error)), trial
     except errors.PlatformError as error:
-        return _after(error, exit_, address, trial)
+        return _after(error, exit_, trial)
     except Exception as error:  # noqa: BLE001 - an adapter's bug: the call may have been applied
         if trial.broken >= BROKEN:
             return Outcome(state=DeliveryState.FAILED, error=f"given up: {describe(error)}"), trial
-        outcome, following = _after(errors.Unknown(describe(error)), exit_, address, trial)
+        outcome, following = _after(errors.Unknown(describe(error)), exit_, trial)
         return outcome, attrs.evolve(following, broken=trial.broken + 1)
     return _shown(platform, trial, receipt)
 
@@ -175,7 +180,13 @@ def _shown(platform: Platform, trial: Attempt, receipt: Receipt) -> tuple[Outcom
             state=DeliveryState.SENDING, native_id=receipt.native_id, error=f"{differs}; edited"
         )
         return again, attrs.evolve(
-            trial, native_id=receipt.native_id, repaired=True, plain=True, doubtful=False, ask=False
+            trial,
+            native_id=receipt.native_id,
+            shown=receipt.shown or "",
+            repaired=True,
+            plain=True,
+            doubtful=False,
+            ask=False,
         )
     return attrs.evolve(done, state=DeliveryState.FAILED, error=differs), trial
 
@@ -190,15 +201,15 @@ def shows(dialect: Dialect, wanted: str, shown: str | None) -> bool:
         return True
 
 
-async def _call(
-    exit_: Exit, address: Address, delivery: Delivery, trial: Attempt
-) -> Receipt | None:
-    platform = exit_.platform
+async def _call(exit_: Exit, delivery: Delivery, trial: Attempt) -> Receipt | None:
+    platform, address = exit_.platform, trial.address
     message = Outbound(
         delivery.id,
         platform.capabilities.dialect.plain(trial.text) if trial.plain else trial.text,
-        reply_to=delivery.reply_to,
+        reply_to=trial.reply_to,
         plain=trial.plain,
+        shown=trial.shown if trial.native_id else "",
+        ordinary=trial.ordinary,
     )
     with exit_.clock.move_on_after(CALL_SECONDS):
         if trial.ask and not trial.native_id:
@@ -209,12 +220,13 @@ async def _call(
     raise errors.Unknown(f"no answer in {CALL_SECONDS:g} s")
 
 
-def _after(
-    error: errors.PlatformError, exit_: Exit, address: Address, trial: Attempt
-) -> tuple[Outcome, Attempt]:
+def _after(error: errors.PlatformError, exit_: Exit, trial: Attempt) -> tuple[Outcome, Attempt]:
     """Return what a typed error asks for."""
     text = f"{type(error).__name__}: {error}"
-    again = Outcome(state=DeliveryState.SENDING, error=text)
+    if trial.ask and isinstance(error, errors.Refused | errors.Forbidden | errors.Gone):
+        return _doubt(exit_, _by_policy(exit_, trial), trial, text)
+    if (following := _otherwise(error, trial)) is not None:
+        return Outcome(state=DeliveryState.SENDING, error=text), following
     later = trial.waits(text, back_off=True)
     idempotent = exit_.platform.capabilities.idempotent_send
     match error:
@@ -222,25 +234,34 @@ def _after(
             return later, trial
         case errors.Unauthorized():
             # Whether the account is lost for good is found out by its connection, which then ends.
-            exit_.limits.close(address, trial.method, "instance", UNAUTHORIZED_SECONDS)
+            exit_.limits.close(trial.address, trial.method, "instance", UNAUTHORIZED_SECONDS)
             return attrs.evolve(later, back_off=False), trial
-        case errors.Refused() | errors.Forbidden() | errors.Gone() if trial.ask:
-            return _doubt(exit_, _by_policy(exit_, trial), trial, text)
-        case errors.Refused() if not trial.plain:
-            return again, attrs.evolve(trial, plain=True)
-        case errors.Gone(what="message") if trial.native_id:
-            return again, attrs.evolve(trial, native_id="")
-        case errors.Moved() if trial.moved_to is None:
-            return again, attrs.evolve(trial, moved_to=error.address, native_id="")
-        case errors.Expired() if not trial.expired:
-            return again, attrs.evolve(trial, expired=True, native_id="")
+        case errors.Forbidden() | errors.Gone(what="thread" | "channel"):
+            return Outcome(state=DeliveryState.FAILED, error=text, refused=text), trial
         case errors.Unknown() if trial.native_id or trial.ask or idempotent:
-            return later, trial  # what can be repeated at will
+            return later, attrs.evolve(trial, shown="")  # what can be repeated at will
         case errors.Unknown():
             return _doubt(exit_, in_doubt(exit_, trial), trial, text)
         case _:
             doubt = "given up: " if trial.doubtful else ""
             return Outcome(state=DeliveryState.FAILED, error=f"{doubt}{text}"), trial
+
+
+def _otherwise(error: errors.PlatformError, trial: Attempt) -> Attempt | None:
+    """Return another way to show the same, which follows at once; each is tried once."""
+    match error:
+        case errors.Refused() if not trial.plain:
+            return attrs.evolve(trial, plain=True)
+        case errors.Gone(what="message") if trial.native_id:
+            return attrs.evolve(trial, native_id="")
+        case errors.Gone(what="message") if trial.reply_to:
+            return attrs.evolve(trial, reply_to="")
+        case errors.Moved() if not trial.moved:
+            return attrs.evolve(trial, address=error.address, moved=True, native_id="")
+        case errors.Expired() if not trial.ordinary:
+            return attrs.evolve(trial, ordinary=True)
+        case _:
+            return None
 
 
 def _doubt(

@@ -33,6 +33,10 @@ class Lane:
     calls: anyio.Lock = attrs.field(factory=anyio.Lock)
     users: int = 0
     """Answers that are streaming into the lane."""
+    refused: str = ""
+    """Why the lane takes nothing, as far as known: what it owes fails, until people speak there."""
+    heard: int = 0
+    """How often people spoke there."""
     changed_at: float | None = None
     """When the latest preview was shown: answers that grow side by side share one pace."""
 

@@ -16,6 +16,7 @@ from dragoman.messages import Address
 from dragoman.messages import Lane as LaneKey
 from dragoman.outbox.attempt import Attempt, Exit, Outcome, attempt, in_doubt
 from dragoman.outbox.lane import HELD, Lane
+from dragoman.outbox.limits import Priority
 from dragoman.states import DeliveryState
 from dragoman.store.codec import lane_column
 from dragoman.store.operations import BeginSend, Delivery, EndSend, Operation, Post
@@ -52,6 +53,11 @@ class Outbox:
     def lane(self, address: Address) -> Lane:
         """Return the lane of an address."""
         return self._lanes.setdefault(address.lane, Lane())
+
+    def heard(self, address: Address) -> None:
+        """Say that somebody spoke in a lane: one that took nothing may do so again."""
+        if lane := self._lanes.get(address.lane):
+            lane.heard, lane.refused = lane.heard + 1, ""
 
     def release(self, address: Address) -> None:
         """Forget the lane of an address if nothing happens in it."""
@@ -122,36 +128,57 @@ class Outbox:
     async def _deliver(self, lane: Lane, delivery: Delivery) -> None:
         """Send one part until it has ended."""
         exit_ = self.exit(delivery.address)
-        retry = FIRST_RETRY
-        trial: Attempt | None = Attempt(text=delivery.text, native_id=delivery.native_id)
-        assert trial
+        known = (delivery.native_id, delivery.shown, delivery.reply_to)
+        trial = Attempt(delivery.text, delivery.address, *known)
         if delivery.state is DeliveryState.UNCERTAIN:
-            trial = in_doubt(exit_, trial)
-            if trial is None:
+            settling = in_doubt(exit_, trial)
+            if settling is None:
                 return await self._leave(exit_, delivery)
+            trial = settling
+        elif lane.refused:
+            if await self._begin(delivery, delivery.attempts + 1):
+                failed = Outcome(state=DeliveryState.FAILED, error=f"not sent: {lane.refused}")
+                await self._record(delivery, failed)
+            return None
+        return await self._send(lane, exit_, delivery, trial)
+
+    async def _send(self, lane: Lane, exit_: Exit, delivery: Delivery, trial: Attempt) -> None:
+        retry, number = FIRST_RETRY, delivery.attempts
         begun = delivery.state is DeliveryState.SENDING
-        number = delivery.attempts
+        priority = Priority.FINAL if delivery.turn_id else Priority.NOTICE
         while True:
-            await self._wait(exit_, delivery, trial)
-            again = exit_.again  # a connection that comes back during the call counts, too
-            if not begun:
-                number += 1
-                begin = BeginSend(delivery_id=delivery.id, attempt=number)
-                if not await self._write(begin):
-                    return None
-                begun = True
             async with lane.calls:
-                if exit_.limits.wait(delivery.address, trial.method) > 0:
-                    continue  # closed by a preview that had the lane before
-                outcome, trial = await attempt(exit_, delivery, trial)
+                heard = lane.heard
+                again = exit_.again  # a connection that comes back during the call counts, too
+                wait = exit_.limits.claim(trial.address, trial.method, priority)
+                if not wait:
+                    if not begun:
+                        number += 1
+                        if not await self._begin(delivery, number):
+                            return
+                    outcome, trial = await attempt(exit_, delivery, trial)
+            if wait:
+                if begun and not trial.native_id:  # a new message that surely was not sent
+                    await self._record(delivery, trial.waits(""))
+                    begun = False
+                await self._clock.sleep(wait)
+                continue
             await self._record(delivery, outcome)
+            lane.refused = outcome.refused if lane.heard == heard else ""
             if outcome.ended:
-                return None
+                return
             begun = outcome.state is DeliveryState.SENDING
             if outcome.back_off:
-                with self._clock.move_on_after(retry):
-                    await again.wait()
-                retry = FIRST_RETRY if again.is_set() else min(retry * 2, LONGEST_RETRY)
+                retry = await self._back_off(retry, again)
+
+    async def _begin(self, delivery: Delivery, number: int) -> bool:
+        return await self._write(BeginSend(delivery_id=delivery.id, attempt=number))
+
+    async def _back_off(self, retry: float, again: anyio.Event) -> float:
+        """Wait for the platform's connection, so many seconds at most; return the next number."""
+        with self._clock.move_on_after(retry):
+            await again.wait()
+        return FIRST_RETRY if again.is_set() else min(retry * 2, LONGEST_RETRY)
 
     async def _write(self, operation: Operation[ResultT]) -> ResultT:
         """Write to the ledger, however long the store takes; the lane waits for it."""
@@ -169,10 +196,6 @@ class Outbox:
             await self._record(delivery, Outcome(state=DeliveryState.ABANDONED, error=skipped))
         else:
             self._log.warning(_LEFT, delivery.id, extra=_ids(delivery))
-
-    async def _wait(self, exit_: Exit, delivery: Delivery, trial: Attempt) -> None:
-        while (seconds := exit_.limits.wait(delivery.address, trial.method)) > 0:
-            await self._clock.sleep(seconds)
 
     async def _record(self, delivery: Delivery, outcome: Outcome) -> None:
         if outcome.error:

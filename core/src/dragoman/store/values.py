@@ -103,6 +103,8 @@ class Delivery:
     text: str = attrs.field(repr=False)
     state: DeliveryState
     native_id: str = ""
+    shown: str = attrs.field(default="", repr=False)
+    """What that message shows, where this process knows; rows that are read do not say it."""
     reply_to: str = ""
     attempts: int = 0
     ready_at: float = 0.0
