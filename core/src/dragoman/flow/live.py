@@ -23,6 +23,7 @@ from dragoman.logs import Log
 from dragoman.messages import Address, Inbound, Outbound, Place, Receipt
 from dragoman.outbox.attempt import Exit, shows
 from dragoman.outbox.lane import Lane
+from dragoman.outbox.limits import Priority
 from dragoman.outbox.outbox import Outbox
 from dragoman.protocols import Drafts, LookUp
 from dragoman.render.answer import Answer
@@ -308,6 +309,7 @@ class Live:
     ) -> Receipt | None:
         """Make a call in the lane; return ``None`` where it may be made again."""
         lane, begun = self._outbox.lane(self._address), False
+        limits = self._exit.limits
         before = lane.changed_at
         receipt: Receipt | None = None
         try:
@@ -317,6 +319,8 @@ class Live:
                     # Meanwhile another answer may have changed the chat, which sets the pace, or
                     # older content come to be owed, which a new message follows.
                     begun = lane.changed_at == before and (method != "send" or lane.idle)
+                    if begun and (wait := limits.claim(self._address, method, Priority.PREVIEW)):
+                        begun, self._preview.not_before = False, self._clock.boot() + wait
                     if begun:
                         self._cuttable = scope if method != "send" else None
                         receipt = await self._timed(call, lane)
