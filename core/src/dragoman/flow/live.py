@@ -21,7 +21,7 @@ from dragoman.flow.parts import parts_of
 from dragoman.keys import new_id
 from dragoman.logs import Log
 from dragoman.messages import Address, Inbound, Outbound, Place, Receipt
-from dragoman.outbox.attempt import Exit, shows
+from dragoman.outbox.attempt import Exit, refusal, shows
 from dragoman.outbox.lane import Lane
 from dragoman.outbox.limits import Priority
 from dragoman.outbox.outbox import Outbox
@@ -309,18 +309,13 @@ class Live:
     ) -> Receipt | None:
         """Make a call in the lane; return ``None`` where it may be made again."""
         lane, begun = self._outbox.lane(self._address), False
-        limits = self._exit.limits
         before = lane.changed_at
         receipt: Receipt | None = None
         try:
             with self._clock.move_on_after(CALL_SECONDS) as scope:
                 self._cuttable = scope
                 async with lane.calls:
-                    # Meanwhile another answer may have changed the chat, which sets the pace, or
-                    # older content come to be owed, which a new message follows.
-                    begun = lane.changed_at == before and (method != "send" or lane.idle)
-                    if begun and (wait := limits.claim(self._address, method, Priority.PREVIEW)):
-                        begun, self._preview.not_before = False, self._clock.boot() + wait
+                    begun = self._may_begin(lane, method, before)
                     if begun:
                         self._cuttable = scope if method != "send" else None
                         receipt = await self._timed(call, lane)
@@ -338,9 +333,23 @@ class Live:
             if self._plain:
                 raise
             self._plain = True
+        except errors.PlatformError as error:
+            lane.refused = refusal(error)
+            raise
         finally:
             self._cuttable = None
         return None
+
+    def _may_begin(self, lane: Lane, method: str, before: float | None) -> bool:
+        """Whether a call may be made that was meant when the chat had last changed ``before``."""
+        # Meanwhile another answer may have changed the chat, which sets the pace, or older
+        # content come to be owed, which a new message follows.
+        if lane.changed_at != before or (method == "send" and not lane.idle):
+            return False
+        wait = self._exit.limits.claim(self._address, method, Priority.PREVIEW)
+        if wait:
+            self._preview.not_before = self._clock.boot() + wait
+        return not wait
 
     async def _timed(
         self, call: Callable[[], Awaitable[Receipt | None]], lane: Lane
@@ -383,6 +392,7 @@ class Live:
             text=text,
             state=state,
             native_id=shown.native_id,
+            shown=shown.text,
             reply_to=self._reply_to(shown),
             turn_id=self._grant.lease.turn_id,
         )

@@ -236,15 +236,20 @@ def _after(error: errors.PlatformError, exit_: Exit, trial: Attempt) -> tuple[Ou
             # Whether the account is lost for good is found out by its connection, which then ends.
             exit_.limits.close(trial.address, trial.method, "instance", UNAUTHORIZED_SECONDS)
             return attrs.evolve(later, back_off=False), trial
-        case errors.Forbidden() | errors.Gone(what="thread" | "channel"):
-            return Outcome(state=DeliveryState.FAILED, error=text, refused=text), trial
         case errors.Unknown() if trial.native_id or trial.ask or idempotent:
             return later, attrs.evolve(trial, shown="")  # what can be repeated at will
         case errors.Unknown():
             return _doubt(exit_, in_doubt(exit_, trial), trial, text)
         case _:
-            doubt = "given up: " if trial.doubtful else ""
-            return Outcome(state=DeliveryState.FAILED, error=f"{doubt}{text}"), trial
+            told = f"given up: {text}" if trial.doubtful else text
+            failed = Outcome(state=DeliveryState.FAILED, error=told, refused=refusal(error))
+            return failed, trial
+
+
+def refusal(error: errors.PlatformError) -> str:
+    """Return why a lane takes nothing after an error; empty where it concerns one message."""
+    gone = isinstance(error, errors.Gone) and error.what != "message"
+    return f"{type(error).__name__}: {error}" if gone or isinstance(error, errors.Forbidden) else ""
 
 
 def _otherwise(error: errors.PlatformError, trial: Attempt) -> Attempt | None:

@@ -57,11 +57,21 @@ class _Window:
             before = before and place != (lane, share)
             ahead += place[1] > share or (before and place[1] == share)
         room = max(1, int(self.rate.calls * share))
-        seconds = self.rate.seconds + MARGIN
-        rounds, ahead = divmod(ahead, room)
+        wait = self._opens(room, self.rate.seconds + MARGIN, ahead, now)
+        if share == Priority.PREVIEW.value:  # spread, so that no burst is followed by a long pause
+            third = self._opens(max(1, room // 3), self.rate.seconds / 3, ahead, now)
+            wait = max(wait, third)
+        return wait
+
+    def _opens(self, room: int, seconds: float, ahead: int, now: float) -> float:
+        """Return the seconds until a window with so much room has some for who comes after others.
+
+        Whoever is more than a window away is told less than that, and asks again.
+        """
+        full, ahead = divmod(ahead, room)
         free = room - ahead
         opens = self.calls[-free] + seconds - now if len(self.calls) >= free else 0.0
-        return max(0.0, opens) + rounds * seconds
+        return max(0.0, opens) + (seconds if full else 0.0)
 
     def idle(self, now: float) -> bool:
         """Whether forgetting the window changes nothing any more."""
