@@ -12,6 +12,7 @@ from dragoman.store.operations import Delivery, Post
 from dragoman.store.sqlite import open_sqlite
 from dragoman.testing import ScriptedRuntime, StubPlatform, StubPlugin, VirtualClock
 from lives import wreck
+from outboxes import outbox_of
 from stage import can, eventually, gateway
 
 pytestmark = pytest.mark.anyio
@@ -199,17 +200,6 @@ async def test_a_part_that_is_left_to_the_operator_is_not_sent_by_who_took_it_ov
         await outbox.flush()
         assert stage.platform.shown() == ["1"]
         assert await stage.states("deliveries") == ["uncertain"]
-
-
-def outbox_of(stage):
-    import gc
-
-    from dragoman.outbox.outbox import Outbox
-
-    (found,) = [
-        one for one in gc.get_objects() if isinstance(one, Outbox) and one._store is stage.app.store
-    ]
-    return found
 
 
 @attrs.define(eq=False)
