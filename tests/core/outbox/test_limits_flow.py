@@ -2,53 +2,21 @@
 
 import itertools
 
-import attrs
+import anyio
 import pytest
 
 from dragoman import Address, Finished, Moved, Place, Rate, RateLimited, TextBlock, TextDelta
 from dragoman.outbox.limits import MARGIN
 from dragoman.states import DeliveryState
 from dragoman.store.operations import Delivery
-from dragoman.testing import ScriptedRuntime, StubPlatform, StubPlugin, VirtualClock
+from dragoman.testing import VirtualClock
 from dragoman.testing.platform import Message
-from outboxes import outbox_of
-from stage import Limits, can, gateway
+from outboxes import outbox_of, watched
+from stage import Limits, gateway
 
 pytestmark = pytest.mark.anyio
 
 GROUP = {"channel": "1", "place": Place.GROUP}
-
-
-@attrs.define(eq=False)
-class Watched(StubPlatform):
-    """Takes down every call: when, what and where. ``flood`` is what a typing notice raises."""
-
-    clock: VirtualClock = attrs.field(factory=VirtualClock)
-    made: list = attrs.field(factory=list)
-    flood: RateLimited | None = None
-    latency: float = 0.0
-
-    async def _begin(self, method, address, message):
-        self.made.append((self.clock.boot(), method, address, message))
-        await super()._begin(method, address, message)
-
-    async def typing(self, address):
-        self.made.append((self.clock.boot(), "typing", address, None))
-        await self.clock.sleep(self.latency)
-        if self.flood and address.channel == "1":
-            raise self.flood
-
-    def times(self, *methods, channel="1"):
-        found = [(at, how) for at, how, where, _ in self.made if where.channel == channel]
-        return [at for at, how in found if how in (methods or ("send", "edit"))]
-
-
-def watched(clock, script=None, **capabilities):
-    platform = Watched(clock=clock, capabilities=can(**capabilities))
-    plugin = StubPlugin(platforms={"stub": platform})
-    if script:
-        plugin.runtimes["scripted"] = ScriptedRuntime(script)
-    return plugin, platform
 
 
 async def test_fc_edt_04_four_topics_that_stream_share_what_their_group_bears():
@@ -85,6 +53,37 @@ async def test_fc_edt_04_four_topics_that_stream_share_what_their_group_bears():
         assert len(times) >= 30
 
 
+async def test_fc_edt_04_a_long_stream_is_never_told_to_wait():
+    """FC-EDT-04: 20,000 characters in a minute, where the 21st call of a minute costs 200 seconds;
+    no call shows what is shown already, and the whole is there as soon as it is whole."""
+    clock = VirtualClock()
+    text = "".join(f"word{number} " for number in range(2000))
+
+    async def script(request, host):
+        for end in range(250, len(text), 250):
+            yield TextDelta("1", text[end - 250 : end])
+            await clock.sleep(0.8)
+        yield TextBlock("1", text)
+        yield Finished()
+
+    plugin, platform = watched(clock, script, rate=Rate(20, 60.0))
+
+    async def before(method, address, message):
+        if sum(at > clock.boot() - 60 for at in platform.times()) > 20:
+            raise RateLimited(200.0)
+
+    platform.before = before
+    async with gateway(plugin, clock=clock) as stage:
+        await platform.say("go")
+        await clock.advance(len(text) // 250 * 0.8 + 1)
+        await stage.quiet()
+        assert await stage.states("deliveries") == ["delivered"] * len(platform.messages)
+        assert " ".join(platform.shown()).split() == text.split()
+        for message in platform.messages:
+            assert len(set(message.texts)) == len(message.texts)
+        assert not await stage.rows("SELECT id FROM deliveries WHERE error <> ''")
+
+
 async def test_a_final_that_waits_for_the_rate_is_pending_and_costs_no_attempt():
     """Invariant 5: killed meanwhile, it is known not to have been sent; invariant 11: only its own
     channel waits."""
@@ -105,6 +104,31 @@ async def test_a_final_that_waits_for_the_rate_is_pending_and_costs_no_attempt()
         assert platform.shown() == ["0", "1", "2"]
         assert platform.times()[-1] == 10 + MARGIN
         assert await stage.states("deliveries", "attempts") == [0, 1, 1, 0]
+
+
+async def test_of_two_that_end_at_once_the_second_is_not_called_sent_while_it_waits():
+    """Invariant 5: both saw the room, one took it; the other's row says that it waits."""
+    clock = VirtualClock()
+    both = anyio.Event()
+
+    async def script(request, host):
+        await both.wait()
+        yield TextBlock("1", "whole")
+        yield Finished()
+
+    plugin, platform = watched(clock, script, group_rate=Rate(1, 10.0))
+    async with gateway(plugin, clock=clock) as stage:
+        for thread in "12":
+            await platform.say("go", thread=thread, user="7", **GROUP)
+        await stage.quiet()
+        assert await stage.states("deliveries") == ["sending", "sending"]
+        both.set()
+        await stage.quiet()
+        assert sorted(await stage.states("deliveries")) == ["delivered", "pending"]
+        await clock.advance(11)
+        await stage.quiet()
+        assert platform.times() == [0, 10 + MARGIN]
+        assert await stage.states("deliveries") == ["delivered", "delivered"]
 
 
 def _part(number, channel, thread, native_id=""):
@@ -202,6 +226,27 @@ async def test_fc_rat_01_a_limit_on_the_last_edit_costs_no_second_message():
         assert platform.calls.count("send") == 1
         assert platform.times("edit")[-1] == 45
         assert await stage.states("deliveries") == ["delivered"]
+
+
+async def test_a_busy_chat_shows_less_typing_and_gets_it_back():
+    """Previews use the room meanwhile; a long tool after them does not look dead."""
+    clock = VirtualClock()
+
+    async def script(request, host):
+        for _ in range(60):
+            yield TextDelta("1", "word " * 20)
+            await clock.sleep(1)
+        await clock.sleep(60)
+        yield Finished()
+
+    plugin, platform = watched(clock, script, rate=Rate(5, 5.0), typing=True)
+    async with gateway(plugin, clock=clock) as stage:
+        await platform.say("go")
+        await clock.advance(121)
+        await stage.quiet()
+        typed = platform.times("typing")
+        assert sum(at > 65 for at in typed) >= 12
+        assert sum(at < 60 for at in typed) <= 12
 
 
 @pytest.mark.parametrize("latency", [0.0, 0.9])

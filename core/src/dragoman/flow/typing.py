@@ -10,13 +10,13 @@ from dragoman.clock import Clock
 from dragoman.errors import RateLimited
 from dragoman.messages import Address
 from dragoman.outbox.attempt import Exit
-from dragoman.outbox.limits import Priority
+from dragoman.outbox.limits import COSMETIC_SECONDS, Priority
 
 DELAY: Final = 0.3
 """Seconds before the first sign: what is answered at once needs none."""
 
 TRIES: Final = 3
-"""How often a turn is told to wait until it does without."""
+"""How often the platform may ask to wait until a turn does without."""
 
 METHOD: Final = "typing"
 
@@ -34,9 +34,10 @@ async def keep_typing(way: Exit, address: Address, clock: Clock, log: logging.Lo
                     await way.platform.typing(address)
             except RateLimited as error:
                 way.limits.close(address, METHOD, error.scope, error.retry_after)
-                wait = error.retry_after
             except Exception as error:  # noqa: BLE001 - an adapter's failure ends no turn
                 log.debug("no typing notice: %s", describe(error))
-        left -= wait > interval
-        await clock.sleep(wait or interval)
+        closed = way.limits.closed(address, METHOD)
+        told = closed > COSMETIC_SECONDS
+        left -= told
+        await clock.sleep(closed if told else wait or interval)
     log.info("no more typing notices for this turn: %s asks to wait", address.platform)

@@ -179,15 +179,8 @@ def _shown(platform: Platform, trial: Attempt, receipt: Receipt) -> tuple[Outcom
         again = Outcome(
             state=DeliveryState.SENDING, native_id=receipt.native_id, error=f"{differs}; edited"
         )
-        return again, attrs.evolve(
-            trial,
-            native_id=receipt.native_id,
-            shown=receipt.shown or "",
-            repaired=True,
-            plain=True,
-            doubtful=False,
-            ask=False,
-        )
+        known = attrs.evolve(trial, native_id=receipt.native_id, shown=receipt.shown or "")
+        return again, attrs.evolve(known, repaired=True, plain=True, doubtful=False, ask=False)
     return attrs.evolve(done, state=DeliveryState.FAILED, error=differs), trial
 
 

@@ -59,8 +59,7 @@ class _Window:
         room = max(1, int(self.rate.calls * share))
         wait = self._opens(room, self.rate.seconds + MARGIN, ahead, now)
         if share == Priority.PREVIEW.value:  # spread, so that no burst is followed by a long pause
-            third = self._opens(max(1, room // 3), self.rate.seconds / 3, ahead, now)
-            wait = max(wait, third)
+            wait = max(wait, self._opens(max(1, room // 3), self.rate.seconds / 3, ahead, now))
         return wait
 
     def _opens(self, room: int, seconds: float, ahead: int, now: float) -> float:
@@ -100,25 +99,28 @@ class Limits:
     def close(self, address: Address, method: str, scope: Scope, seconds: float) -> None:
         """Obey "not before": calls that the scope covers wait for ``seconds``."""
         self._forget_open()
-        keys = dict(zip(("instance", "channel", "method"), _scopes(address, method), strict=True))
-        key = keys[scope]
+        key = _scopes(address, method)[("instance", "channel", "method").index(scope)]
         until = self._clock.boot() + max(seconds, SHORTEST)
         self._until[key] = max(until, self._until.get(key, until))
 
     def wait(self, address: Address, method: str, priority: Priority = Priority.FINAL) -> float:
         """Return the seconds until a call may be made; zero when it may be made now."""
-        now = self._clock.boot()
-        wait = 0.0
-        if self._until:
-            wait = max(0.0, *(self._until.get(key, now) - now for key in _scopes(address, method)))
         window = self._windows.get(_channel(address))
-        return max(wait, window.wait(address.lane, priority.value, now)) if window else wait
+        room = window.wait(address.lane, priority.value, self._clock.boot()) if window else 0.0
+        return max(room, self.closed(address, method))
+
+    def closed(self, address: Address, method: str) -> float:
+        """Return the seconds for which a call is not wanted, however much room there is."""
+        if not self._until:
+            return 0.0
+        now = self._clock.boot()
+        return max(0.0, *(self._until.get(key, now) - now for key in _scopes(address, method)))
 
     def claim(self, address: Address, method: str, priority: Priority = Priority.FINAL) -> float:
         """Count a call that begins now, and return zero; or return the seconds to wait first.
 
-        Nothing may happen between the answer and the call. Whoever has to wait asks again then, and
-        keeps its place before those of its priority that come later.
+        Nothing but the ledger comes between the answer and the call. Whoever has to wait asks again
+        then, and keeps its place before those of its priority that come later.
         """
         wait = self.wait(address, method, priority)
         if priority is Priority.COSMETIC:
