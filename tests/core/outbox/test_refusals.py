@@ -4,6 +4,7 @@ import anyio
 import pytest
 
 from dragoman import (
+    Address,
     Expired,
     Finished,
     Forbidden,
@@ -13,6 +14,9 @@ from dragoman import (
     TextBlock,
     TextDelta,
 )
+from dragoman.outbox.lane import HELD
+from dragoman.states import DeliveryState
+from dragoman.store.operations import Delivery, Post
 from dragoman.testing import ScriptedRuntime, StubPlugin, VirtualClock
 from outboxes import outbox_of
 from stage import can, eventually, gateway
@@ -212,11 +216,6 @@ async def test_what_the_ordinary_way_says_to_be_expired_too_fails():
 
 async def test_invariant_14_a_refused_lane_fails_also_what_waits_in_the_store():
     """Invariants 3 and 14: more parts than memory holds; a part that waits fails nobody else's."""
-    from dragoman import Address
-    from dragoman.outbox.lane import HELD
-    from dragoman.states import DeliveryState
-    from dragoman.store.operations import Delivery, Post
-
     clock = VirtualClock()
     async with gateway(clock=clock) as stage:
         platform = stage.platform
