@@ -69,6 +69,10 @@ class TelegramConfig:
             "help": "seconds after poll_timeout at which a connection without an answer is lost"
         },
     )
+    mentions: bool = attrs.field(
+        default=False,
+        metadata={"help": "whether an @name that the agent writes notifies the one named"},
+    )
 
     @staticmethod
     def check_id(list_name: str, native_id: str) -> str | None:

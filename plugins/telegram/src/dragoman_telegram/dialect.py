@@ -1,4 +1,4 @@
-"""The text rules of Telegram, for a text that is sent as it is written."""
+"""The text rules of Telegram, for Markdown that it shows formatted."""
 
 from __future__ import annotations
 
@@ -8,35 +8,44 @@ from typing import Final
 import attrs
 
 from dragoman import LengthUnit
+from dragoman_telegram.blocks import Converter
+from dragoman_telegram.formatted import Formatted
 
-_BLANKED: Final = re.compile("[\x00-\x09\x0b\x0c\x0e-\x1f]")
-_REMOVED: Final = re.compile("[\r\u2028-\u202e\u030a\u0333\u033f]")
-_MARKS: Final = re.compile("[\u200e\u200f]+(?=[\u200e\u200f])")
-_EDGES: Final = " \n"
+MAX_TEXT: Final = 4096
+"""UTF-16 units of a message, as people see it."""
+
+_TILDES: Final = re.compile("~+")
 
 
 @attrs.frozen
 class TelegramDialect:
-    """Counts in UTF-16 units, and knows what the Bot API server does to a text."""
+    """Counts in UTF-16 units what people see, and knows what the server does to a text."""
+
+    _converter: Converter
 
     def length(self, markdown: str) -> int:
-        """Return the length in UTF-16 units."""
-        return LengthUnit.UTF16.measure(markdown)
+        """Return the length of the converted text in UTF-16 units, as the server counts it."""
+        return LengthUnit.UTF16.measure(self._converter.convert(markdown).text)
 
     def plain(self, markdown: str) -> str:
-        """Return the text itself."""
-        return markdown
+        """Return the text as it was written; where that is too long, what people see of it.
+
+        In neither is anything escaped.
+        """
+        written = self._converter.as_it_is(markdown).text
+        fits = LengthUnit.UTF16.measure(written) <= MAX_TEXT
+        return markdown if fits else self._converter.convert(markdown).text
 
     def normal(self, markdown: str) -> str:
-        """Return the text as ``sendMessage`` answers with it.
+        """Return the text that people see of Markdown, as ``sendMessage`` answers with it."""
+        return self._converter.convert(markdown).text
 
-        The server turns control characters into blanks, takes away line separators, direction
-        overrides and three combining lines, keeps the last of several direction marks, and cuts
-        blanks and line ends off both ends. Applied twice it is the same as applied once.
-        """
-        cleaned = _REMOVED.sub("", _BLANKED.sub(" ", markdown))
-        return _MARKS.sub(_joiners, cleaned).strip(_EDGES)
+    def sent(self, text: str, *, plain: bool) -> Formatted:
+        """Return what a message is sent as."""
+        return self._converter.as_it_is(text) if plain else self._converter.convert(text)
 
 
-def _joiners(marks: re.Match[str]) -> str:
-    return "\u200c" * len(marks[0])
+def quoted(shown: str) -> str:
+    """Return Markdown of which people see exactly ``shown``, a text that the server returned."""
+    fence = "~" * max([3, *(len(run) + 1 for run in _TILDES.findall(shown))])
+    return f"{fence}\n{shown}\n{fence}"

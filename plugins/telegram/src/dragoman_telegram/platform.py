@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, Final
 
+import anyio.to_thread
 import attrs
 
 from dragoman import (
@@ -16,16 +18,19 @@ from dragoman import (
     Gone,
     Host,
     Outbound,
+    Rate,
     Receipt,
     Transport,
     Unknown,
 )
 from dragoman_telegram.account import Account
 from dragoman_telegram.api import BotApi, Connector
+from dragoman_telegram.blocks import Converter
 from dragoman_telegram.config import TelegramConfig
-from dragoman_telegram.dialect import TelegramDialect
+from dragoman_telegram.dialect import MAX_TEXT, TelegramDialect, quoted
 from dragoman_telegram.failures import NotModified
 from dragoman_telegram.fields import as_int, as_map, as_text
+from dragoman_telegram.formatted import Formatted
 from dragoman_telegram.translate import (
     GENERAL_TOPIC,
     UPDATE_KINDS,
@@ -40,9 +45,11 @@ _FORUMS: Final = 1024
 @asynccontextmanager
 async def open_telegram(config: TelegramConfig, host: Host) -> AsyncIterator[Telegram]:
     """Make the platform; the network is first used by its calls."""
+    load = partial(Converter.load, mentions=config.mentions)
+    dialect = TelegramDialect(await anyio.to_thread.run_sync(load))
     connector = await Connector.prepare(config.token, config.api_url, host.network)
     async with connector.open() as api:
-        yield Telegram(host, connector, api, config)
+        yield Telegram(host, connector, api, config, dialect)
 
 
 @attrs.define(eq=False)
@@ -53,6 +60,7 @@ class Telegram:
     _connector: Connector
     _api: BotApi
     _config: TelegramConfig
+    _dialect: TelegramDialect
     _offset: int = 0
     _privacy_told: bool = False
     _forums: dict[str, None] = attrs.field(factory=dict, repr=False)
@@ -61,13 +69,15 @@ class Telegram:
     def capabilities(self) -> Capabilities:
         """The same for every bot, except for how long its polls may take."""
         return Capabilities(
-            max_text=4096,
+            max_text=MAX_TEXT,
             transport=Transport.AWAITED_CURSOR,
-            dialect=TelegramDialect(),
+            dialect=self._dialect,
             edit=True,
             typing=True,
             idempotent_send=False,
             silence=self._config.poll_timeout + 2 * self._config.poll_margin,
+            rate=Rate(1, 1.0),
+            group_rate=Rate(20, 60.0),
             edit_interval=1.0,
             group_edit_interval=3.0,
             typing_interval=4.0,
@@ -136,32 +146,32 @@ class Telegram:
                 "message_id": int(message.reply_to),
                 "allow_sending_without_reply": True,
             }
+        formatted = self._dialect.sent(message.text, plain=message.plain)
         result = await self._api.call(
             "sendMessage",
             address=address,
             **chat_parameters(address),
-            text=message.text,
-            link_preview_options={"is_disabled": True},
+            **_text_parameters(formatted),
             **extra,
         )
-        return _receipt(result)
+        return _receipt(result, message, formatted)
 
     async def edit(self, address: Address, native_id: str, message: Outbound) -> Receipt:
         """Replace a message's text. Telegram finds it by chat and id: a topic is not named."""
         if not native_id.isdecimal():
             raise Gone("message")
+        formatted = self._dialect.sent(message.text, plain=message.plain)
         try:
             result = await self._api.call(
                 "editMessageText",
                 address=address,
                 chat_id=chat_parameters(address)["chat_id"],
                 message_id=int(native_id),
-                text=message.text,
-                link_preview_options={"is_disabled": True},
+                **_text_parameters(formatted),
             )
         except NotModified:
-            return Receipt(native_id, shown=TelegramDialect().normal(message.text))
-        return _receipt(result)
+            return Receipt(native_id, shown=message.text)
+        return _receipt(result, message, formatted)
 
     async def typing(self, address: Address) -> None:
         """Show "typing" for five seconds, which a message ends early."""
@@ -190,13 +200,22 @@ def _updates(batch: Any) -> list[Any]:
     return updates
 
 
-def _receipt(result: Any) -> Receipt:
-    message = as_map(result)
-    number = as_int(message.get("message_id"))
+def _text_parameters(formatted: Formatted) -> dict[str, object]:
+    entities = {"entities": formatted.entities} if formatted.entities else {}
+    return {"text": formatted.text, **entities, "link_preview_options": {"is_disabled": True}}
+
+
+def _receipt(result: Any, message: Outbound, sent: Formatted) -> Receipt:
+    """Return what is shown as Markdown: what was asked for, if the server shows exactly that."""
+    answer = as_map(result)
+    number = as_int(answer.get("message_id"))
     if number is None:
         msg = "the answer names no message"
         raise Unknown(msg)
-    return Receipt(str(number), shown=as_text(message.get("text")) or None)
+    shown = as_text(answer.get("text")) or None
+    if shown is not None:
+        shown = message.text if shown == sent.text else quoted(shown)
+    return Receipt(str(number), shown=shown)
 
 
 def _remedy(conflict: Conflict) -> str:
