@@ -38,6 +38,8 @@ class Shown:
     """The ids of its files."""
     reactions: Mapping[int, tuple[str, ...]] = attrs.field(factory=dict)
     """Emoji by the id of who reacted."""
+    entities: tuple[Json, ...] = ()
+    """How the text is formatted, and what Telegram found in it by itself."""
 
 
 @attrs.define(eq=False)
@@ -120,6 +122,7 @@ class Message:
             buttons=tuple(tuple(button["text"] for button in row) for row in rows),
             files=tuple(file_ids(self.media)),
             reactions=dict(self.reactions),
+            entities=self.body.entities,
         )
 
 

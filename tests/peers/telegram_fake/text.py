@@ -8,7 +8,9 @@ from typing import Any, Final
 
 import attrs
 
+from peers.telegram_fake.entities import entity, settle, units
 from peers.telegram_fake.errors import Json, bad
+from peers.telegram_fake.links import check_link
 
 MAX_TEXT: Final = 4096
 MAX_CAPTION: Final = 1024
@@ -20,7 +22,7 @@ _BLANK: Final = " \n"
 
 _FOUND: Final = re.compile(
     r"(?P<url>https?://[^\s<>\"]+)"
-    r"|(?P<mention>(?<![\w@/])@\w{3,32}\b)"
+    r"|(?P<mention>(?<!\w)@[A-Za-z0-9_]{3,32}(?!\w))"
     r"|(?P<bot_command>(?<![\w/])/[A-Za-z0-9_]{1,64}(?:@\w{3,32})?(?![\w/]))"
     r"|(?P<hashtag>(?<![\w#])#\w*[^\W\d]\w*)"
 )
@@ -40,22 +42,12 @@ class Formatted:
     entities: tuple[Json, ...] = ()
 
 
-def units(text: str) -> int:
-    """R7: a text's length is counted in UTF-16 units."""
-    return len(text) + sum(character > "\uffff" for character in text)
-
-
-def entity(kind: str, offset: int, length: int, **more: Any) -> Json:
-    """Return an entity as JSON."""
-    return {"type": kind, "offset": offset, "length": length, **more}
-
-
 def finish(formatted: Formatted, *, may_be_empty: bool = False) -> Formatted:
     """R8: clean and trim a text, check its entities and find those that show themselves."""
     for item in formatted.entities:
         _check(item)
     text, entities = _clean(formatted)
-    text, entities = _trim(text, entities)
+    text, entities = _trim(text, settle(text, entities))
     if not text and not may_be_empty:
         raise bad("text must be non-empty")
     given = [item for item in entities if item["length"] > 0][:MAX_ENTITIES]
@@ -84,6 +76,8 @@ def _check(item: Any) -> None:
     needed = _ARGUMENTS.get(item["type"])
     if needed is not None and needed not in item:
         raise bad(f"can't parse MessageEntity: Can't find field \"{needed}\"")
+    if needed == "url":
+        check_link(str(item["url"]))
 
 
 def _clean(formatted: Formatted) -> tuple[str, list[Json]]:

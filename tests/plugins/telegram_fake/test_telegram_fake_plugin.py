@@ -106,7 +106,7 @@ async def test_refusals_become_the_errors_to_act_on(fake: TelegramFake, platform
     assert same.shown == "same", "what is shown already is no error"
     with pytest.raises(Refused, match="too long"):
         await platform.send(DM, Outbound("d", "x" * 4097))
-    with pytest.raises(Refused, match="must be non-empty"):
+    with pytest.raises(Refused, match="text is empty"):
         await platform.send(DM, Outbound("d", " "))
     fake.forget(PERSON, int(receipt.native_id))
     with pytest.raises(Gone) as gone:

@@ -114,7 +114,7 @@ def test_a_text_is_cleaned_and_its_entities_move_along():
     found = finish(Formatted(" \r\n🎉word\t\u2028end \n", (entity("bold", 5, 4),)))
     assert found.text == "🎉word end"
     assert spans(found) == [("bold", "word")]
-    assert finish(Formatted("  ab  ", (entity("code", 1, 4),))).text == " ab"
+    assert finish(Formatted("  ab  ", (entity("code", 1, 4),))).text == "ab"
     assert finish(Formatted("no end", (bold,) * 0)).entities == ()
     assert units("🎉a") == 3
 
@@ -128,12 +128,35 @@ def test_a_text_is_cleaned_and_its_entities_move_along():
         (entity("bold", -1, 1), "incorrect offset -1"),
         (entity("loud", 0, 1), "Unsupported type"),
         (entity("text_link", 0, 2), 'find field "url"'),
+        (entity("text_link", 0, 2, url="https://"), "URL host is empty"),
+        (entity("text_link", 0, 2, url="https://a b/"), "Wrong URL host"),
+        (entity("text_link", 0, 2, url="https://a.org:0/"), "Wrong port"),
+        (entity("text_link", 0, 2, url="ftp://a.org"), "Unsupported URL protocol"),
     ],
 )
 def test_entities_that_do_not_fit_are_refused(item, error):
     with pytest.raises(BotError) as caught:
         finish(Formatted("🎉ab", (item,)))
     assert error in caught.value.description
+
+
+def test_entities_that_may_not_overlap_are_settled():
+    """R24."""
+    items = (
+        entity("bold", 0, 11),
+        entity("code", 2, 3),
+        entity("text_link", 4, 3, url="https://a.org"),
+        entity("blockquote", 0, 11),
+        entity("blockquote", 3, 2),
+        entity("italic", 6, 2),
+    )
+    assert spans(finish(Formatted("a bcd e fgh", items))) == [
+        ("blockquote", "a bcd e fgh"),
+        ("bold", "a "),
+        ("code", "bcd"),
+        ("bold", "e fgh"),
+        ("italic", "e "),
+    ]
 
 
 def test_entities_that_show_themselves_are_found():

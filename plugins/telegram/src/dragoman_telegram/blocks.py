@@ -64,6 +64,7 @@ class Converter:
         return Formatted(text if self._mentions else unmentioned(text))
 
     def _convert(self, markdown: str) -> Formatted:
+        markdown = markdown.replace("\0", " ")  # as the server does; the parser has a sign for it
         try:
             tokens = self._parser.parse(markdown)
             found = self._lay_out(markdown, tokens, crowded=False)
@@ -126,9 +127,8 @@ class _Layout:
             return
         start = token.map[0] if token.map else 0
         above = self._lines[start - 1] if 0 < start <= len(self._lines) else ""
-        self._put("\n" if above.strip(" \t>\r") else "\n\n")
-        if not margin:
-            self._put("".join(self._indents))
+        gap = "\n" if above.strip(" \t>\r") else "\n\n"
+        self._put(gap if margin else gap + "".join(self._indents))
         self._begun = True
 
     def open_paragraph(self, token: Token) -> None:
@@ -167,6 +167,7 @@ class _Layout:
 
     def close_item(self, _: Token) -> None:
         self._indents.pop()
+        self._begun = False
 
     def open_quote(self, token: Token) -> None:
         """Begin a quotation. One inside another is marked, as Telegram nests none."""

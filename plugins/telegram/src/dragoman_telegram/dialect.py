@@ -21,7 +21,7 @@ _TILDES: Final = re.compile("~+")
 class TelegramDialect:
     """Counts in UTF-16 units what people see, and knows what the server does to a text."""
 
-    _converter: Converter
+    _converter: Converter = attrs.field(repr=False)
 
     def length(self, markdown: str) -> int:
         """Return the length of the converted text in UTF-16 units, as the server counts it."""

@@ -5,6 +5,7 @@ Loading it takes a tenth of a second: it is for a worker thread.
 
 from __future__ import annotations
 
+import logging
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -31,6 +32,8 @@ def load_parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
     from markdown_it.rules_inline import image, link
 
+    # It would tell of every rule that it tries.
+    logging.getLogger("markdown_it").setLevel(logging.WARNING)
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": DEEPEST + 1})
     parser.enable(["table", "strikethrough"]).disable("reference")
     parser.block.ruler.at("table", table, {"alt": ["paragraph"]})
