@@ -9,7 +9,7 @@ from peers.gateway import Gateway
 from peers.telegram_fake import Cut, Reply, TelegramFake
 
 ADA, BOB = 700000001, 700000002
-REPEAT = "*(this may be a repeat)*\n\n"
+REPEAT = "(this may be a repeat)\n\n"
 
 MANIFEST = """
 manifest = 1

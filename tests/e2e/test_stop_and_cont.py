@@ -130,7 +130,7 @@ def test_invariant_2_a_process_stopped_beyond_its_leases_answers_each_chat_once(
         api.wait_for(lambda: len(api.messages(CARL)) == len(carl) + 1, 30)
         assert gateway.stop() == 0
     # The answer to the send came too late to be believed, or in time: never twice unmarked.
-    assert carl in (["Quickly."], ["Quickly.", "*(this may be a repeat)*\n\nQuickly."])
+    assert carl in (["Quickly."], ["Quickly.", "(this may be a repeat)\n\nQuickly."])
     assert measured.read_text().splitlines() == ["begin here", "end here"]
     said = [messages[-1]["content"] for messages in model.inputs()]
     assert said.count("tell me") == 1
@@ -159,5 +159,5 @@ def test_a_start_right_after_a_kill_waits_for_no_lease(stage):
         api.wait_for(lambda: list(api.messages(ANNA).values())[-1:] == ["Quickly."], 30)
         assert time.monotonic() - began < 10
         interrupted = next(iter(api.messages(ANNA).values()))
-        assert interrupted.endswith("*(interrupted by a restart)*")
+        assert interrupted.endswith("(interrupted by a restart)")
         assert gateway.stop() == 0

@@ -11,7 +11,7 @@ import attrs
 PREFIX: Final = "echo: "
 NOTICE: Final = "(a restart interrupted this"
 CUT: Final = "(interrupted by a restart)"
-REPEAT: Final = "*(this may be a repeat)*"
+REPEAT: Final = "(this may be a repeat)"
 EMPTY: Final = frozenset({"…", "⁂"})
 """What a part shows that holds no text: before the first, or after it moved."""
 

@@ -10,8 +10,8 @@ from soak.judge import Judgement, Lane, judge
 
 HERE, THERE = Lane(1, 1), Lane(-100, 2, 3)
 SAID = {HERE: ["0 a", "1 b", "2 c"], THERE: ["0 x"]}
-REPEAT = "*(this may be a repeat)*\n\n"
-NOTICE = "*(a restart interrupted this before there was an answer; please ask again)*"
+REPEAT = "(this may be a repeat)\n\n"
+NOTICE = "(a restart interrupted this before there was an answer; please ask again)"
 
 
 def seen(*here, there=("echo: 0 x",)):

@@ -148,7 +148,7 @@ class Receipt:
     """What a platform said of a message that it shows.
 
     ``native_id`` names the message in later edits. ``shown`` is the text that the platform
-    returned, in the platform's normal form, or ``None`` where it returns none.
+    returned, as `Dialect.normal` takes it, or ``None`` where it returns none.
     """
 
     native_id: str

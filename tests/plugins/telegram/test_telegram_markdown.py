@@ -9,7 +9,7 @@ from peers.telegram_fake.judging import called, check, spans
 
 CONVERTER = Converter.load()
 HTML = "<b>html</b> <!-- c -->\n\n<div>\nx\n</div>"
-URLS = "https://a.org/__x__/*y* (https://a.org/b_(c))."
+URLS = "https://a.example/__x__/*y* (https://a.example/b_(c))."
 
 
 def seen(markdown: str) -> tuple[str, list[tuple[str, ...]]]:
@@ -70,7 +70,7 @@ def test_code_is_left_as_it_is(markdown, text, entities):
         ("3. a\n4. b\n   1) c", "3. a\n4. b\n    1) c"),
         ("- a\n\n- b\n\n  p", "• a\n\n• b\n\n    p"),
         ("Two:\n- [ ] a\n- [x] b\n1. [X] c", "Two:\n☐ a\n☑ b\n1. ☑ c"),
-        ("- [link](https://a.org)", "• link"),
+        ("- [link](https://a.example)", "• link"),
         ("-\n- a", "• \n• a"),
         ("- a\n  ```\n  x\n  ```\n- b", "• a\nx\n• b"),
         ("- - a", "• • a"),
@@ -122,26 +122,34 @@ def test_fc_mkd_01_links_of_all_kinds_lead_where_they_should():
         ("[a](TG:user?id=5)", "a (TG:user?id=5)", []),
         ("[a](./file.md)", "a (./file.md)", []),
         ("[a](http://localhost:80/)", "a (http://localhost:80/)", []),
-        ("[a](https://a.org:99999/)", "a (https://a.org:99999/)", []),
-        ("[a](https://x@a.org/)", "a (https://x@a.org/)", []),
-        ("[write](mailto:a@b.org) <a@b.org>", "write (mailto:a@b.org) a@b.org", []),
+        ("[a](https://a.example:99999/)", "a (https://a.example:99999/)", []),
+        ("[a](https://x@a.example/)", "a (https://x@a.example/)", []),
+        ("[write](mailto:a@b.example) <a@b.example>", "write (mailto:a@b.example) a@b.example", []),
         ("[a](javascript:x)", "[a](javascript:x)", []),
-        ("[](https://a.org)", "https://a.org", [("text_link", "https://a.org", "https://a.org")]),
-        ('[a](https://a.org "T")', "a (T)", [("text_link", "a", "https://a.org")]),
         (
-            "[**a** `c`](https://a.org)",
+            "[](https://a.example)",
+            "https://a.example",
+            [("text_link", "https://a.example", "https://a.example")],
+        ),
+        ('[a](https://a.example "T")', "a (T)", [("text_link", "a", "https://a.example")]),
+        (
+            "[**a** `c`](https://a.example)",
             "a c",
-            [("text_link", "a c", "https://a.org"), ("bold", "a")],
+            [("text_link", "a c", "https://a.example"), ("bold", "a")],
         ),
-        ("![alt](https://a.org/i.png)", "alt", [("text_link", "alt", "https://a.org/i.png")]),
         (
-            "[![i](https://a.org/i)](https://b.org)",
-            "i (https://a.org/i)",
-            [("text_link", "i (https://a.org/i)", "https://b.org")],
+            "![alt](https://a.example/i.png)",
+            "alt",
+            [("text_link", "alt", "https://a.example/i.png")],
         ),
-        ("[a][1]\n\n[1]: https://a.org", "[a][1]\n\n[1]: https://a.org", []),
+        (
+            "[![i](https://a.example/i)](https://b.example)",
+            "i (https://a.example/i)",
+            [("text_link", "i (https://a.example/i)", "https://b.example")],
+        ),
+        ("[a][1]\n\n[1]: https://a.example", "[a][1]\n\n[1]: https://a.example", []),
         (URLS, URLS, []),
-        ("**https://a.org/b**", "https://a.org/b", [("bold", "https://a.org/b")]),
+        ("**https://a.example/b**", "https://a.example/b", [("bold", "https://a.example/b")]),
     ],
 )
 def test_links_that_telegram_would_not_take_are_written_out(markdown, text, entities):
@@ -188,7 +196,7 @@ def test_markup_without_a_text_is_shown_itself(markdown):
         "@ada (@ada) -@ada <@ada> @ada_b.",
         "@*ada* **@**ada @\\ada &#64;ada @&#97;da",
         "@\u202eada @\x00ada @\u200eada",
-        "[@ada](https://a.org) [x](https://a.org/@ada) https://medium.com/@ada https://a/@ada",
+        "[@ada](https://a.example) [x](https://a.example/@ada) https://notes.example/@ada https://a/@ada",
         "| a |\n|---|\n| @ada |",
         "é@ada1 日@ada",
     ],
@@ -203,10 +211,10 @@ def test_nobody_is_called_unless_the_table_allows_it(markdown):
 
 
 def test_addresses_and_targets_keep_their_at_sign():
-    text, entities = seen("a@b.org https://medium.com/@ada/x_y, `@ada`")
-    assert text == "a@b.org https://medium.com/@\u2060ada/x_y, @ada"
+    text, entities = seen("a@b.example https://notes.example/@ada/x_y, `@ada`")
+    assert text == "a@b.example https://notes.example/@\u2060ada/x_y, @ada"
     assert entities == [
-        ("text_link", "https://medium.com/@\u2060ada/x_y", "https://medium.com/@ada/x_y"),
+        ("text_link", "https://notes.example/@\u2060ada/x_y", "https://notes.example/@ada/x_y"),
         ("code", "@ada"),
     ]
 
@@ -220,12 +228,12 @@ def test_with_mentions_allowed_names_are_as_they_were_written():
 
 def test_of_more_entities_than_count_the_text_stays_and_calls_nobody():
     """The server drops those beyond a hundred: then links are written out, and code calls nobody."""
-    markdown = " ".join(f"**b{n}** `@ada{n}` [l{n}](https://a.org/{n})" for n in range(60))
+    markdown = " ".join(f"**b{n}** `@ada{n}` [l{n}](https://a.example/{n})" for n in range(60))
     formatted = CONVERTER.convert(markdown)
     check(formatted)
     assert len(formatted.entities) == 100
     text = formatted.text.replace("\u2060", "")
-    assert text == " ".join(f"b{n} @ada{n} l{n} (https://a.org/{n})" for n in range(60))
+    assert text == " ".join(f"b{n} @ada{n} l{n} (https://a.example/{n})" for n in range(60))
     assert called(formatted) == []
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import regex
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from dragoman_telegram.blocks import Converter
@@ -33,9 +33,9 @@ SOUP = st.lists(
             "\n1. ",
             "\n    ",
             "|-|-|\n",
-            "](https://a.org/b)",
-            "<https://a.org|",
-            "https://a.org/@b",
+            "](https://a.example/b)",
+            "<https://a.example/|",
+            "https://a.example/@b",
             "@ada",
             "\t",
             "\u202e",
@@ -48,7 +48,16 @@ SOUP = st.lists(
 ).map("".join)
 
 WORD = st.text(st.sampled_from("abcdez日本é\u05d0🎉"), min_size=1, max_size=6) | st.sampled_from(
-    ["👩‍👩‍👧", "e\u0301", "snake_case_name", "@ada", "a@b.org", "b<c", "a*b", "https://a.org/_b_"]
+    [
+        "👩‍👩‍👧",
+        "e\u0301",
+        "snake_case_name",
+        "@ada",
+        "a@b.example",
+        "b<c",
+        "a*b",
+        "https://a.example/_b_",
+    ]
 )
 INLINE = st.recursive(
     WORD,
@@ -56,7 +65,7 @@ INLINE = st.recursive(
         st.builds("**{}**".format, inner),
         st.builds("*{}*".format, inner),
         st.builds("~~{}~~".format, inner),
-        st.builds("[{}](https://a.org/x_(y))".format, WORD),
+        st.builds("[{}](https://a.example/x_(y))".format, WORD),
         st.builds("`{}`".format, WORD),
         st.builds("{} {}".format, inner, inner),
         st.builds("{}\n{}".format, inner, inner),
@@ -122,10 +131,11 @@ def test_telegram_keeps_every_text_as_it_is_sent(markdown: str) -> None:
 @given(DOCUMENT)
 def test_no_word_of_a_document_is_lost_and_none_is_doubled(markdown: str) -> None:
     """FC-MKD-04: in order, and nothing else between the words but marks of lists and tables."""
+    assume("~~~" not in markdown)  # a block of code, though not meant as one
     formatted = CONVERTER.convert(markdown)
     check(formatted)
-    written = markdown.replace("https://a.org/x_(y)", "").replace("```py", "")
-    shown = formatted.text.replace("https://a.org/x_(y)", "")
+    written = markdown.replace("https://a.example/x_(y)", "").replace("```py", "")
+    shown = formatted.text.replace("https://a.example/x_(y)", "")
     assert words(shown) == words(written)
 
 

@@ -130,8 +130,8 @@ def test_a_text_is_cleaned_and_its_entities_move_along():
         (entity("text_link", 0, 2), 'find field "url"'),
         (entity("text_link", 0, 2, url="https://"), "URL host is empty"),
         (entity("text_link", 0, 2, url="https://a b/"), "Wrong URL host"),
-        (entity("text_link", 0, 2, url="https://a.org:0/"), "Wrong port"),
-        (entity("text_link", 0, 2, url="ftp://a.org"), "Unsupported URL protocol"),
+        (entity("text_link", 0, 2, url="https://a.example:0/"), "Wrong port"),
+        (entity("text_link", 0, 2, url="ftp://a.example"), "Unsupported URL protocol"),
     ],
 )
 def test_entities_that_do_not_fit_are_refused(item, error):
@@ -145,7 +145,7 @@ def test_entities_that_may_not_overlap_are_settled():
     items = (
         entity("bold", 0, 11),
         entity("code", 2, 3),
-        entity("text_link", 4, 3, url="https://a.org"),
+        entity("text_link", 4, 3, url="https://a.example"),
         entity("blockquote", 0, 11),
         entity("blockquote", 3, 2),
         entity("italic", 6, 2),

@@ -86,7 +86,7 @@ class Builder:
     def done(self) -> Formatted:
         """Return the whole, without the blanks at its ends and at those of its entities."""
         spans = self._spans + [(start, self._size, style) for style, start in self._open.items()]
-        text = "".join(self._pieces).rstrip(EDGES)
+        text = cleaned("".join(self._pieces)).rstrip(EDGES)
         cut = len(text) - len(text.lstrip(EDGES))
         text = text[cut:]
         trimmed = (_trim(text, start - cut, end - cut, style) for start, end, style in spans)

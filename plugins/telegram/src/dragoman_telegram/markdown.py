@@ -58,7 +58,7 @@ def _labelled(
 
 
 def _slack_link(state: StateInline, silent: bool) -> bool:
-    """Read ``<https://example.com|label>``, which models write that have seen Slack."""
+    """Read ``<https://example.com/|label>``, which models write that have seen Slack."""
     match = _SLACK_LINK.match(state.src, state.pos)
     if match is None:
         return False
