@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import secrets
 from collections.abc import Iterator
-from os.path import commonprefix
+from itertools import zip_longest
 from typing import Final
 
 import anyio
@@ -124,7 +124,7 @@ def _following(before: str, text: str) -> str:
     """Return what to write below ``before``, which stays, so that ``text`` can be read."""
     if text.startswith(before):
         return text[len(before) :]
-    common = len(commonprefix([before, text]))
+    common = next(n for n, pair in enumerate(zip_longest(before, text)) if len({*pair}) > 1)
     if {before[common : common + 1], text[common : common + 1]} <= {"", "\n"}:
         return text[common:]  # whole lines went, or came
     rest = text[before.rfind("\n", 0, common) + 1 :]
