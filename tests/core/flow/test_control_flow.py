@@ -140,7 +140,7 @@ async def test_fc_con_04_a_stop_that_cannot_be_confirmed_says_so(command):
         await stage.quiet()
         assert prompts(stage) == [["wait"], ["hello"]]
         assert stage.runtime.most_at_once == 1
-        assert stage.platform.shown()[1:] == ["hello"]
+        assert stage.platform.shown()[2:] == ["hello"]
 
 
 CHILD = """
