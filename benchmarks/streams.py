@@ -19,6 +19,7 @@ from dragoman.render.answer import Answer
 from dragoman.render.pacing import Pace
 from dragoman.render.preview import Preview, View
 from dragoman.render.split import split
+from dragoman_telegram.blocks import Converter
 from dragoman_telegram.dialect import TelegramDialect
 
 PARAGRAPH = (
@@ -62,7 +63,7 @@ class Stream:
         return split(text, 4048, DIALECT.length)
 
 
-DIALECT: TelegramDialect = TelegramDialect()
+DIALECT = TelegramDialect(Converter.load())
 
 
 def main() -> None:

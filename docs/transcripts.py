@@ -29,7 +29,9 @@ from dragoman import (
 from dragoman.console.platform import Console
 from dragoman.manifest.model import Profile
 from dragoman.testing import ScriptedRuntime, StubPlatform, StubPlugin, VirtualClock
+from dragoman_telegram.blocks import Converter
 from dragoman_telegram.config import TelegramConfig
+from dragoman_telegram.dialect import TelegramDialect
 from dragoman_telegram.platform import Telegram
 from stage import gateway
 
@@ -63,15 +65,16 @@ class Screen(StubPlatform):
 
     async def send(self, address: Address, message: Outbound) -> Receipt:
         receipt = await StubPlatform.send(self, address, message)
-        self._tell("new message", message.text)
+        self._tell("new message", message)
         return receipt
 
     async def edit(self, address: Address, native_id: str, message: Outbound) -> Receipt:
         receipt = await StubPlatform.edit(self, address, native_id, message)
-        self._tell("edited", message.text)
+        self._tell("edited", message)
         return receipt
 
-    def _tell(self, what: str, text: str) -> None:
+    def _tell(self, what: str, message: Outbound) -> None:
+        text = self.capabilities.dialect.normal(message.text)
         self.changes.append(f"{self.clock.boot():4.1f} s  {what}:\n{indent(text, ' ' * 11)}")
 
 
@@ -146,7 +149,8 @@ def console() -> str:
 def telegram(verbosity: str = "status") -> str:
     clock = VirtualClock()
     config: Any = SimpleNamespace(**{f.name: f.default for f in attrs.fields(TelegramConfig)})
-    adapter = Telegram(None, None, None, config)  # type: ignore[arg-type]  # nothing is called
+    dialect = TelegramDialect(Converter.load())
+    adapter = Telegram(None, None, None, config, dialect)  # type: ignore[arg-type]  # nothing is called
     screen = Screen(clock=clock, capabilities=adapter.capabilities)
     asyncio.run(play(screen, clock, verbosity))
     return "\n".join(screen.changes)
