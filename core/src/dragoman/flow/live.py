@@ -6,8 +6,6 @@ has come. What is shown by now is noted in the ledger, so that a restart can go 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import Final, cast
 
 import anyio
@@ -16,14 +14,13 @@ import attrs
 from dragoman import errors
 from dragoman.causes import describe
 from dragoman.clock import Clock
+from dragoman.flow.calls import CALL_SECONDS, PreviewCalls
 from dragoman.flow.leases import Leases
 from dragoman.flow.parts import parts_of
 from dragoman.keys import new_id
 from dragoman.logs import Log
 from dragoman.messages import Address, Inbound, Outbound, Place, Receipt
-from dragoman.outbox.attempt import Exit, refusal, shows
-from dragoman.outbox.lane import Lane
-from dragoman.outbox.limits import Priority
+from dragoman.outbox.attempt import Exit, shows
 from dragoman.outbox.outbox import Outbox
 from dragoman.protocols import Drafts, LookUp
 from dragoman.render.answer import Answer
@@ -44,8 +41,6 @@ FIRST_CHARS: Final = 80
 FIRST_DELAY: Final = 1.0
 BUSY_LANE: Final = 0.5
 """Seconds between two looks at a lane that still owes older content."""
-CALL_SECONDS: Final = 10.0
-"""How long one preview may take; the final text has its own patience."""
 NOTED_SECONDS: Final = 2.0
 """How old the ledger's word of what is shown may grow."""
 CUT_SECONDS: Final = 1.5
@@ -65,6 +60,22 @@ class ShownPart:
     """Whether a short-lived handle of the platform ran out."""
     noted: bool = False
     """Whether the ledger knows of a text that is shown."""
+    alone: bool = False
+    """Whether the message that it answers is gone."""
+    renewed: bool = False
+    """Whether its message was deleted, and there is another."""
+
+    def other_way(self, error: errors.Expired | errors.Gone) -> bool:
+        """Take note of what is gone; return whether there is another way to show the part."""
+        if isinstance(error, errors.Expired):
+            known, self.ordinary = self.ordinary, True
+        elif error.what != "message":
+            return False
+        elif self.native_id:
+            known, self.renewed, self.native_id = self.renewed, True, ""
+        else:
+            known, self.alone = self.alone, True
+        return not known
 
 
 @attrs.define(eq=False)
@@ -82,11 +93,9 @@ class Live:
     _parts: list[ShownPart] = attrs.field(factory=list, init=False)
     _preview: Preview = attrs.field(init=False)
     _noted_at: float = attrs.field(init=False, default=float("-inf"))
-    _plain: bool = attrs.field(init=False, default=False)
+    _calls: PreviewCalls = attrs.field(init=False)
     _closed: bool = attrs.field(init=False, default=False)
     _bell: anyio.Event = attrs.field(init=False, factory=anyio.Event)
-    _cuttable: anyio.CancelScope | None = attrs.field(init=False, default=None)
-    """What may be cut short when the answer is whole: waiting for the lane, or an edit."""
     _done: anyio.Event = attrs.field(init=False, factory=anyio.Event)
 
     def __attrs_post_init__(self) -> None:
@@ -96,6 +105,7 @@ class Live:
             )
             for part in self._grant.parts
         ]
+        self._calls = PreviewCalls(self._address, self._outbox, self._clock)
         can = self._exit.platform.capabilities
         interval = can.edit_interval if self._direct else can.group_edit_interval
         self._preview = Preview(
@@ -139,20 +149,20 @@ class Live:
         """
         self._closed = True
         self._bell.set()
-        if self._cuttable:
-            self._cuttable.cancel()
+        self._calls.cut()
         with self._clock.move_on_after(CUT_SECONDS if at_once else CALL_SECONDS):
             await self._done.wait()
 
     async def run(self) -> None:
         """Show previews until closed, or until the platform will take none."""
         try:
-            while not self._closed:
+            while not (self._closed or self._calls.lane.refused):
                 self._bell = anyio.Event()
                 wait = self._preview.due(
                     self._clock.boot(),
                     shown=self.visible,
-                    changed=self._outbox.lane(self._address).changed_at,
+                    changed=self._calls.lane.changed_at,
+                    not_before=self._calls.not_before,
                 )
                 if wait > 0:
                     await self._wait(wait)
@@ -194,10 +204,10 @@ class Live:
         """Whether a limit of the platform, or older content of the lane, comes first."""
         method = "edit" if self._parts[-1].native_id else "send"
         wait = self._exit.limits.wait(self._address, method)
-        if not wait and not self._outbox.lane(self._address).idle:
+        if not wait and not self._calls.lane.idle:
             wait = BUSY_LANE
         if wait:
-            self._preview.not_before = self._clock.boot() + wait
+            self._calls.wait(wait)
         return wait > 0
 
     async def _show(self) -> None:
@@ -229,7 +239,7 @@ class Live:
 
     @property
     def _drafts(self) -> bool:
-        return self._direct and self._exit.platform.capabilities.draft and not self._plain
+        return self._direct and self._exit.platform.capabilities.draft and not self._calls.plain
 
     async def _draft(self, shown: ShownPart, wanted: str) -> None:
         """Show a part as what is being written; it becomes a message when it is whole."""
@@ -240,46 +250,46 @@ class Live:
             await platform.draft(self._address, message)
             return Receipt("")
 
-        if await self._call(draft, "draft"):
+        if await self._calls.make(draft, "draft"):
             shown.text = wanted
 
     async def _bring(self, shown: ShownPart, wanted: str) -> None:
         """Send a part, or edit it; what cannot be shown now is tried again at the next pace."""
         platform = self._exit.platform
         if not await self._leases.outlives(CALL_SECONDS):
-            self._preview.not_before = self._clock.boot() + BUSY_LANE
+            self._calls.wait(BUSY_LANE)
             return
         if not shown.native_id and self._may_be_shown and not await self._look_up(shown):
             return
         fresh = not shown.native_id
         if fresh and not platform.capabilities.idempotent_send:
             wanted = PLACEHOLDER
-        text = platform.capabilities.dialect.plain(wanted) if self._plain else wanted
+        plain = self._calls.plain
         message = Outbound(
             shown.delivery_id,
-            text,
+            platform.capabilities.dialect.plain(wanted) if plain else wanted,
             self._reply_to(shown),
-            plain=self._plain,
+            plain=plain,
             final=False,
             shown=shown.text if shown.native_id else "",
             ordinary=shown.ordinary,
         )
-        call = (
-            partial(platform.send, self._address, message)
-            if fresh
-            else partial(platform.edit, self._address, shown.native_id, message)
-        )
-        shown.text = ""  # until it is confirmed, nobody can say which of the two texts is shown
+
+        async def call() -> Receipt:
+            shown.text = ""  # until it is confirmed, nobody can say which of the two is shown
+            if fresh:
+                return await platform.send(self._address, message)
+            return await platform.edit(self._address, shown.native_id, message)
+
         try:
-            receipt = await self._call(call, "send" if fresh else "edit")
-        except errors.Expired:
-            if shown.ordinary:
+            receipt = await self._calls.make(call, "send" if fresh else "edit")
+        except (errors.Expired, errors.Gone) as error:
+            if not shown.other_way(error):
                 raise
-            shown.ordinary = True
             return
         if receipt:
             shown.native_id, shown.text = receipt.native_id, wanted
-            shown.whole = shows(platform.capabilities.dialect, text, receipt.shown)
+            shown.whole = shows(platform.capabilities.dialect, message.text, receipt.shown)
             await self._note(shown, at_once=fresh)
 
     @property
@@ -299,65 +309,10 @@ class Live:
             answered = True
             return found
 
-        receipt = await self._call(look, "edit")
+        receipt = await self._calls.make(look, "edit")
         if receipt:
             shown.native_id = receipt.native_id
         return answered
-
-    async def _call(
-        self, call: Callable[[], Awaitable[Receipt | None]], method: str
-    ) -> Receipt | None:
-        """Make a call in the lane; return ``None`` where it may be made again."""
-        lane, begun = self._outbox.lane(self._address), False
-        before = lane.changed_at
-        receipt: Receipt | None = None
-        try:
-            with self._clock.move_on_after(CALL_SECONDS) as scope:
-                self._cuttable = scope
-                async with lane.calls:
-                    begun = self._may_begin(lane, method, before)
-                    if begun:
-                        self._cuttable = scope if method != "send" else None
-                        receipt = await self._timed(call, lane)
-            if begun and receipt is None:
-                raise errors.Unknown(f"no answer in {CALL_SECONDS:g} s")
-            return receipt
-        except errors.RateLimited as error:
-            self._exit.limits.close(self._address, method, error.scope, error.retry_after)
-        except errors.NotSent:
-            pass
-        except errors.Unknown:
-            if method == "send" and not self._exit.platform.capabilities.idempotent_send:
-                raise
-        except errors.Refused:
-            if self._plain:
-                raise
-            self._plain = True
-        except errors.PlatformError as error:
-            lane.refused = refusal(error)
-            raise
-        finally:
-            self._cuttable = None
-        return None
-
-    def _may_begin(self, lane: Lane, method: str, before: float | None) -> bool:
-        """Whether a call may be made that was meant when the chat had last changed ``before``."""
-        # Meanwhile another answer may have changed the chat, which sets the pace, or older
-        # content come to be owed, which a new message follows.
-        if lane.changed_at != before or (method == "send" and not lane.idle):
-            return False
-        wait = self._exit.limits.claim(self._address, method, Priority.PREVIEW)
-        if wait:
-            self._preview.not_before = self._clock.boot() + wait
-        return not wait
-
-    async def _timed(
-        self, call: Callable[[], Awaitable[Receipt | None]], lane: Lane
-    ) -> Receipt | None:
-        try:
-            return await call()
-        finally:
-            lane.changed_at = self._clock.boot()
 
     async def _note(self, shown: ShownPart, *, at_once: bool) -> None:
         """Tell the ledger what is shown: a new message and its first text at once, else at times.
@@ -382,8 +337,8 @@ class Live:
         return await parts_of(text, self._exit.platform.capabilities, self._log)
 
     def _reply_to(self, shown: ShownPart) -> str:
-        first = shown is self._parts[0]
-        return self._event.message_id if first and self._address.place is not Place.DM else ""
+        first = shown is self._parts[0] and not shown.alone
+        return self._event.message_id if first and not self._direct else ""
 
     def _delivery(self, shown: ShownPart, text: str, state: DeliveryState) -> Delivery:
         return Delivery(

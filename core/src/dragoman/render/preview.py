@@ -80,8 +80,6 @@ class Preview:
     """The version of the answer that is shown."""
     _told: int = attrs.field(init=False, default=0)
     """What the line for a long silence says, in minutes."""
-    not_before: float | None = attrs.field(init=False, default=None)
-    """What a limit asks for."""
 
     def changed(self, now: float) -> None:
         """Say that something happened."""
@@ -89,8 +87,18 @@ class Preview:
         if self._since is None and self.answer.version:
             self._since = now
 
-    def due(self, now: float, *, shown: bool, changed: float | None) -> float:
-        """Return the seconds until the next preview; infinite while there is none to show."""
+    def due(
+        self,
+        now: float,
+        *,
+        shown: bool,
+        changed: float | None,
+        not_before: float | None = None,
+    ) -> float:
+        """Return the seconds until the next preview; infinite while there is none to show.
+
+        The other words are those of `Pace.due`.
+        """
         since, pending = self._since, self.answer.size or 1
         if since is None or self.answer.version == self._shown:
             since = self._grew_at + max(WORKING_SECONDS, (self._told + 1) * 60.0)
@@ -103,7 +111,7 @@ class Preview:
             since=since,
             shown=shown,
             changed=changed,
-            not_before=self.not_before,
+            not_before=not_before,
         )
         return float("inf") if at is None else at - now
 
