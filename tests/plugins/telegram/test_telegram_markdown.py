@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from dragoman_telegram.blocks import Converter
@@ -241,3 +243,27 @@ def test_what_nests_too_deep_for_the_parser_is_shown_as_it_is():
     for markdown in (f"{'> ' * 120}x", f"{'- ' * 120}x"):
         assert seen(markdown)[0].endswith("x")
         assert seen(markdown)[0].count(markdown[0]) == 120
+
+
+def seconds(markdown: str) -> float:
+    """CPU seconds of one conversion, the least of three that remember nothing."""
+    found = []
+    for _ in range(3):
+        converter = Converter.load()
+        before = time.process_time()
+        converter.convert(markdown)
+        found.append(time.process_time() - before)
+    return min(found)
+
+
+WIDE = "|" + "a|" * 50 + "\n|" + "-|" * 50 + "\n" + "||\n" * 50
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["[", "![", "[a](", "[[]", "[a](<", "<", "<https://a|", "**a _b", "`` ` ", "&#", "> - ", WIDE],
+)
+def test_text_that_a_model_repeats_without_end_costs_in_proportion(piece: str) -> None:
+    """Eight times the text takes about eight times as long, not sixty-four times."""
+    once, longer = (seconds(piece * (size // len(piece))) for size in (2000, 16000))
+    assert longer < once * 24 + 0.02

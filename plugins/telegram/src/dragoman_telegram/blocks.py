@@ -118,7 +118,7 @@ class _Layout:
                 _HANDLERS[token.type](self, token)
 
     def _put(self, text: str, styles: Styles = PLAIN) -> None:
-        self._builder.put(text, styles | self._styles)
+        self._builder.put(text, styles | self._styles if self._styles else styles)
         self._begun = False
 
     def _gap(self, token: Token, *, margin: bool = False) -> None:
@@ -139,7 +139,7 @@ class _Layout:
         indent = "\n" + "".join(self._indents)
         more = _BOLD if self._heading else PLAIN
         for text, styles in self._pieces(token.content[self._done :], self._builder.crowded):
-            self._put(text.replace("\n", indent), styles | more)
+            self._put(text.replace("\n", indent), styles | more if more else styles)
         self._done = 0
 
     def open_list(self, token: Token) -> None:

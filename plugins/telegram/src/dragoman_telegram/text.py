@@ -11,6 +11,7 @@ EDGES: Final = " \n"
 _BLANKED: Final = re.compile("[\x00-\x09\x0b\x0c\x0e-\x1f]")
 _REMOVED: Final = re.compile("[\r\u2028-\u202e\u030a\u0333\u033f]")
 _MARKS: Final = re.compile("[\u200e\u200f]+(?=[\u200e\u200f])")
+_ANY: Final = re.compile("[\x00-\x09\x0b-\x1f\u2028-\u202e\u030a\u0333\u033f\u200e\u200f]")
 
 # The server finds a mention where an "@" follows no letter or digit and a name follows the "@".
 # Which letters outside ASCII it knows depends on its age: none is relied upon.
@@ -25,7 +26,7 @@ def cleaned(text: str) -> str:
     Control characters become blanks; line separators, direction overrides and three combining
     lines go; of several direction marks the last stays. Applied twice it is the same as once.
     """
-    if text.isascii() and text.isprintable():
+    if not _ANY.search(text):
         return text
     text = _REMOVED.sub("", _BLANKED.sub(" ", text))
     return _MARKS.sub(lambda marks: "\u200c" * len(marks[0]), text)
