@@ -293,7 +293,7 @@ def prepared(plan: Plan, folder: Path) -> Iterator[Campaign]:
     """Set the stage in an empty folder."""
     lanes = lanes_of(plan.conversations)
     with _silent("aiohttp.server"), TelegramFake() as fake:  # reports clients that were killed
-        crowd = Crowd(fake, lanes, plan.messages // plan.conversations, plan.seed)
+        crowd = Crowd(fake, lanes, plan.messages, plan.seed)
         weather = Weather(plan.seed, crowd)
         fake.on_call(weather.decide)
         gateway = Gateway(folder, _manifest(fake.url, lanes), {"TELEGRAM_TOKEN": fake.token})

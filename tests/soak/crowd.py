@@ -18,8 +18,10 @@ WINDOW: Final = 2
 WORDS: Final = (3, 25)
 """Words of a message. With `WORD_DELAY`, its turn takes 60 to 500 ms; from 13 on it streams."""
 WORD_DELAY: Final = 0.02
-TOPICS: Final = 10
+TOPICS: Final = 2
 """One conversation in five is a topic; so many of them share a forum, and its rate limits."""
+QUIETER: Final = 5
+"""A topic has only every fifth message of the others': groups bear twenty calls a minute."""
 
 PEOPLE: Final = 700_000_000
 FORUMS: Final = -1_001_000_000_000
@@ -42,8 +44,8 @@ class Crowd:
 
     fake: TelegramFake
     lanes: tuple[Lane, ...]
-    messages: int
-    """Messages of each conversation."""
+    total: int
+    """Messages of all conversations."""
     seed: int
     said: Mapping[Lane, list[str]] = attrs.field(init=False)
     notices: int = 0
@@ -56,16 +58,21 @@ class Crowd:
     def __attrs_post_init__(self) -> None:
         dice = random.Random(self.seed)
         self.said = {
-            lane: [_message(dice, number) for number in range(self.messages)] for lane in self.lanes
+            lane: [_message(dice, number) for number in range(share)]
+            for lane, share in zip(self.lanes, self._shares(), strict=True)
         }
         self._left = {lane: list(texts) for lane, texts in self.said.items()}
         self._waiting = {lane: [] for lane in self.lanes}
         self._by_place = {(lane.chat, lane.thread): lane for lane in self.lanes}
 
-    @property
-    def total(self) -> int:
-        """Messages of all conversations."""
-        return self.messages * len(self.lanes)
+    def _shares(self) -> list[int]:
+        """Return how many messages each conversation has."""
+        each = self.total // len(self.lanes)
+        topics = [lane for lane in self.lanes if lane.thread is not None]
+        few = each // QUIETER
+        many, rest = divmod(self.total - few * len(topics), len(self.lanes) - len(topics))
+        shares = [few if lane.thread is not None else many for lane in self.lanes]
+        return [shares[0] + rest, *shares[1:]]
 
     @property
     def answered(self) -> int:

@@ -247,7 +247,7 @@ async def test_capabilities_say_how_much_a_chat_bears(open_bot: OpenBot) -> None
     """Telegram's FAQ: about one message a second in a chat, twenty a minute in a group."""
     async with open_bot("http://127.0.0.1:1") as bot:
         found = bot.capabilities
-    assert (found.rate, found.group_rate) == (Rate(1, 1.0), Rate(20, 60.0))
+    assert (found.rate, found.group_rate) == (Rate(3, 3.0), Rate(20, 60.0))
     assert found.markdown
 
 

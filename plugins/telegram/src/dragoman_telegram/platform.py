@@ -76,7 +76,7 @@ class Telegram:
             typing=True,
             idempotent_send=False,
             silence=self._config.poll_timeout + 2 * self._config.poll_margin,
-            rate=Rate(1, 1.0),
+            rate=Rate(3, 3.0),
             group_rate=Rate(20, 60.0),
             edit_interval=1.0,
             group_edit_interval=3.0,
