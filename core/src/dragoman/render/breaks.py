@@ -117,7 +117,7 @@ def _tears(around: Sequence[Span], at: int) -> bool:
 
 def _makes_fence(text: str, start: int, end: int, resume: int) -> bool:
     """Whether a cut inside a line leaves a fence at either side that was none before."""
-    if _MARKER_AHEAD.match(text, resume) or text.endswith(("```", "~~~"), start, end):
+    if _MARKER_AHEAD.match(text, resume) or text.endswith(("```", "~~~", "\\"), start, end):
         return True
     line = max(text.rfind("\n", start, end) + 1, start)
     return _MARKER_LINE.fullmatch(text, line, end) is not None

@@ -1,144 +1,81 @@
-"""Fenced code blocks: where they are in a Markdown text, and how to close and reopen them."""
+"""Fenced code blocks: where one opens and ends, and how to close and reopen it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Final
 
 import attrs
 
-_LINE: Final = re.compile(
-    r"^(?P<lead>[ \t]*)"
-    r"(?P<item>(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*)"
-    r"(?:(?P<marker>`{3,}|~{3,})(?P<info>[^\n]*)|(?=\S))",
-    re.MULTILINE,
-)
-"""Every line that is not blank: its indentation, list markers, and fence."""
-
-INDENT: Final = 3
-"""A fence may be indented this far beyond the content that it belongs to."""
+from dragoman.render.indents import INDENT, width
 
 
 @attrs.frozen
 class Fence:
     """One fenced block; all positions count characters of the scanned text.
 
-    ``start`` is where the opening line begins, ``info_at`` where its info string begins, ``body``
-    where the code begins, ``body_end`` where the closing line begins and ``end`` where that line
-    ends, its newline not included. An open block ends with the text. ``column`` is the fence's
-    indentation, ``info`` the info string without white space around it.
+    ``start`` is where the opening line begins, ``body`` where the code begins, ``body_end`` where
+    the closing line begins and ``end`` where that line ends, its newline not included. An open
+    block ends with the text. ``column`` is the fence's indentation, ``info`` the info string
+    without white space around it; one that is ``too_long`` is taken for code.
     """
 
     start: int
-    info_at: int
     body: int
     body_end: int
     end: int
     column: int
     marker: str
     info: str
-    closed: bool
+    closed: bool = False
+    too_long: bool = False
 
     @property
-    def nested(self) -> bool:
-        """Whether the fence only counts inside its list item: elsewhere it is too far indented."""
-        return self.column > INDENT
+    def excess(self) -> int:
+        """How many columns the fence is too far indented for elsewhere than in its list item."""
+        return self.column if self.column > INDENT else 0
 
-    @property
-    def reopener(self) -> str:
-        """The line that opens the rest of the block in another message, newline included."""
-        return f"{self._moved_indent}{self.marker}{self.info}\n"
+    def reopener(self, text: str, at: int) -> str:  # noqa: ARG002 - as of a table
+        """Return the line that opens the rest of the block in another message, newline included."""
+        return f"{self.closer(self.excess)}{self.info}\n"
 
-    @property
-    def moved_closer(self) -> str:
-        """The line that closes the block in a message that reopened it."""
-        return f"{self._moved_indent}{self.marker}"
-
-    @property
-    def closer(self) -> str:
-        """The line that closes the block in the message in which it began."""
-        return f"{' ' * self.column}{self.marker}"
-
-    @property
-    def _moved_indent(self) -> str:
-        return "" if self.nested else " " * self.column
+    def closer(self, columns: int) -> str:
+        """Return the line that closes the block where lines are ``columns`` nearer to the margin."""
+        return f"{' ' * (self.column - columns)}{self.marker}"
 
 
-def scan(text: str, longest: int | None = None) -> list[Fence]:
-    """Return the fenced blocks of a text in order.
-
-    Blocks in list items count, whatever the item's depth; blocks in quotes do not. Runs of more
-    than ``longest`` fence characters open nothing.
-    """
-    if "```" not in text and "~~~" not in text:
-        return []
-    fences: list[Fence] = []
-    opening: re.Match[str] | None = None
-    content = 0  # the column at which the latest list item's text begins
-    for line in _LINE.finditer(text):
-        if opening is not None:
-            if _closes(opening, line):
-                fences.append(_fence(text, opening, line))
-                opening = None
-        elif line["marker"] and _opens(line, content, longest):
-            opening = line
-        elif line["item"]:
-            content = _width(line["lead"] + line["item"])
-        elif not line["lead"]:
-            content = 0
-    if opening is not None:
-        fences.append(_fence(text, opening, None))
-    return fences
-
-
-def spread_long_info(text: str, fences: Sequence[Fence], limit: int) -> str:
-    """Return ``text`` with info strings of more than ``limit`` bytes made the first line of code.
-
-    No language has such a name; it is code whose newline is missing, and it can be cut there.
-    """
-    pieces: list[str] = []
-    done = 0
-    for fence in fences:
-        if len(fence.info.encode("utf-8", "replace")) > limit:
-            pieces.append(text[done : fence.info_at])
-            done = fence.info_at
-    return "\n".join([*pieces, text[done:]])
-
-
-def _width(lead: str) -> int:
-    return len(lead.expandtabs(4))
-
-
-def _opens(line: re.Match[str], content: int, longest: int | None) -> bool:
-    if longest is not None and len(line["marker"]) > longest:
-        return False
-    if line["marker"][0] == "`" and "`" in line["info"]:
-        return False  # a code span at the beginning of a line
-    return _width(line["lead"]) <= content + INDENT
-
-
-def _closes(opening: re.Match[str], line: re.Match[str]) -> bool:
+def opens(line: re.Match[str], content: int, limit: int | None) -> bool:
+    """Whether a line opens a block, in a list item whose text begins at column ``content``."""
     marker = line["marker"]
-    return (
-        marker is not None
-        and marker.startswith(opening["marker"])
-        and not line["item"]
-        and not line["info"].strip()
-        and _width(line["lead"]) <= _width(opening["lead"] + opening["item"]) + INDENT
+    if not marker or (limit is not None and len(marker) > limit // 8):
+        return False
+    if marker[0] == "`" and "`" in line["info"]:
+        return False  # a code span at the beginning of a line
+    return width(line["lead"]) <= content + INDENT
+
+
+def opened(line: re.Match[str], limit: int | None, size: int) -> Fence:
+    """Return the block that a line opens, as long as the text, which has ``size`` characters."""
+    info = line["info"].strip()
+    long = limit is not None and len(info.encode("utf-8", "replace")) > limit // 4
+    return Fence(
+        start=line.start(),
+        body=line.start("info") if long else min(line.end() + 1, size),
+        body_end=size,
+        end=size,
+        column=width(line["lead"] + line["item"]),
+        marker=line["marker"],
+        info="" if long else info,
+        too_long=long,
     )
 
 
-def _fence(text: str, opening: re.Match[str], closing: re.Match[str] | None) -> Fence:
-    end = len(text)
-    return Fence(
-        start=opening.start(),
-        info_at=opening.start("info"),
-        body=min(opening.end() + 1, end),
-        body_end=end if closing is None else closing.start(),
-        end=end if closing is None else closing.end(),
-        column=_width(opening["lead"] + opening["item"]),
-        marker=opening["marker"],
-        info=opening["info"].strip(),
-        closed=closing is not None,
+def closes(fence: Fence, line: re.Match[str]) -> bool:
+    """Whether a line closes a block."""
+    marker = line["marker"]
+    return (
+        marker is not None
+        and marker.startswith(fence.marker)
+        and not line["item"]
+        and not line["info"].strip()
+        and width(line["lead"]) <= fence.column + INDENT
     )
