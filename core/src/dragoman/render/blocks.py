@@ -44,12 +44,12 @@ def scan(text: str, limit: int | None = None, start: int = 0) -> list[Block]:
     return reader.found
 
 
-def resumption(text: str, blocks: Sequence[Block], start: int, stop: int) -> int:
-    """Return the last line that begins before ``stop`` and from which `scan` can go on.
+def resumption(text: str, blocks: Sequence[Block], start: int, stop: int) -> int | None:
+    """Return the last line that begins in ``text[start:stop]`` and from which `scan` can go on.
 
-    ``blocks`` is what it found from ``start`` on. More text at the end changes nothing before.
+    ``blocks`` are those in it. More text at the end changes nothing before.
     """
-    place = start
+    place = None
     for line in _MARGIN.finditer(text, start, stop):
         at = line.start()
         index = bisect_left(blocks, at, key=attrgetter("end"))
@@ -107,8 +107,8 @@ class _Reader:
             return None
         if self._text.find("\n", above.end("item")) != line.start() - 1:
             return None
-        header, rule = above.end("item"), line.span("rule")
-        return begin(self._text, above.start(), header, line.start(), rule[1], self._base)
+        header, rule = above.end("item"), (line.start(), line.end("rule"))
+        return begin(self._text, above.start(), header, rule, self._base)
 
     def _goes_on(self, table: Table, line: re.Match[str]) -> bool:
         if line.start() != table.end + 1 or line["item"] or line["marker"] or not self._fits(line):

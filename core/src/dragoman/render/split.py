@@ -87,7 +87,8 @@ class GrowingSplit:
         start, place = (pieces[-1].next, pieces[-1].place) if pieces else (0, 0)
         blocks = scan(markdown, self.limit, place)
         for piece in _Splitter(markdown, self.limit, self.length, blocks).pieces(start):
-            place = piece.place = resumption(markdown, blocks, place, piece.next)
+            place = resumption(markdown, blocks, start, piece.next) or place
+            start, piece.place = piece.next, place
             pieces.append(piece)
         self._text, self._pieces = markdown, pieces
         return [piece.part for piece in pieces if piece.part]

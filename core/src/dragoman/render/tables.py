@@ -50,20 +50,20 @@ class Table:
         return self.head + "|" * min(cells + (not leading), self.columns)
 
 
-def begin(text: str, start: int, header: int, rule: int, end: int, base: int) -> Table | None:
-    """Return the table whose header is at ``header``, its delimiter row in ``text[rule:end]``.
+def begin(text: str, start: int, header: int, rule: tuple[int, int], base: int) -> Table | None:
+    """Return the table whose header is at ``header``, its delimiter row in ``text[slice(*rule)]``.
 
     ``start`` is where the header's line begins: list markers may come before the header. ``base``
     is the column at which that list item's text begins.
     """
-    head, below = text[header : text.rfind("\n", header, rule)].strip(), text[rule:end].strip()
+    head, below = text[header : rule[0]].strip(), text[slice(*rule)].strip()
     cells = _cells(below)
     if "|" not in head or len(_cells(head)) != len(cells) or below.startswith("- "):
         return None
     if not cells or not all(_CELL.fullmatch(cell.strip()) for cell in cells):
         return None
-    body = min(end + 1, len(text))
-    return Table(start, body, end, f"{head}\n{below}\n", len(cells), base)
+    body = min(rule[1] + 1, len(text))
+    return Table(start, body, rule[1], f"{head}\n{below}\n", len(cells), base)
 
 
 def is_row(text: str, at: int, end: int) -> bool:

@@ -8,10 +8,9 @@ from typing import Final
 
 import attrs
 
-from dragoman.render.blocks import Block, resumption, scan
+from dragoman.render.blocks import resumption, scan
 from dragoman.render.fences import Fence
 from dragoman.render.spans import pairs
-from dragoman.render.tables import Table
 
 SPACE: Final = " \t\r\n\N{IDEOGRAPHIC SPACE}"
 """White space at which a text may be cut; others, as the no-break space, hold it together."""
@@ -96,29 +95,31 @@ class Preview:
         """Return the text to show."""
         start = len(self._before) if markdown.startswith(self._before) else 0
         blocks = scan(markdown, start=start)
-        place = resumption(markdown, blocks, start, max(markdown.rfind("\n", start), start))
-        self._before = markdown[:place]
+        line = max(markdown.rfind("\n", start), start)
+        self._before = markdown[: resumption(markdown, blocks, start, line) or start]
         last = blocks[-1] if blocks else None
         if not isinstance(last, Fence) or last.closed:
-            return _closed_inline(markdown, last)
+            return _closed_inline(markdown, last.end if last else start - 1)
         code = markdown[last.body :]
         begun = _BEGUN_FENCE.search(code, max(len(code) - 200, 0))
         code = code[: begun.start()] if begun else code
         if not code.strip():
-            return _closed_inline(markdown[: last.start].rstrip(SPACE), None)
+            before = blocks[-2].end if len(blocks) > 1 else start - 1
+            return _closed_inline(markdown[: last.start].rstrip(SPACE), before)
         newline = "" if code.endswith("\n") else "\n"
-        return f"{markdown[: last.body]}{code}{newline}{last.closer}"
+        return f"{markdown[: last.body]}{code}{newline}{last.closer(0)}"
 
 
-def _closed_inline(markdown: str, last: Block | None) -> str:
-    """Return a text without what has just begun at its end, and with what is open there closed."""
+def _closed_inline(markdown: str, floor: int) -> str:
+    """Return a text without what has just begun at its end, and with what is open there closed.
+
+    No line that ends before ``floor`` has just begun.
+    """
     text = markdown.rstrip(SPACE)
-    if isinstance(last, Fence) and last.end >= len(text):
-        return markdown
     whole = len(text)
     for _ in range(_ROUNDS):
         size = len(text)
-        text = _without_begun(text, isinstance(last, Table) and last.end >= size).rstrip(SPACE)
+        text = _without_begun(text, floor).rstrip(SPACE)
         end = len(text)
         opened = [o for o in pairs(text, _leaf(text), end)[1] if text[o.start] != "|"]
         if opened and text[opened[-1].start] == "`":
@@ -132,13 +133,12 @@ def _closed_inline(markdown: str, last: Block | None) -> str:
     return text + closing if closing or len(text) < whole else markdown
 
 
-def _without_begun(text: str, table: bool) -> str:
+def _without_begun(text: str, floor: int) -> str:
     line = max(text.rfind("\n"), 0)
-    if not table:
-        above = max(text.rfind("\n", 0, line), 0)
-        for begun, at in ((_BEGUN_LINE, line), (_BEGUN_TABLE, above), (_BEGUN_TABLE, line)):
-            if begun.match(text, at):
-                return text[:at]
+    above = max(text.rfind("\n", 0, line), 0)
+    for begun, at in ((_BEGUN_LINE, line), (_BEGUN_TABLE, above), (_BEGUN_TABLE, line)):
+        if at >= floor and begun.match(text, at):
+            return text[:at]
     link = _BEGUN_LINK.search(text, line)
     return text if link is None else text[: link.start()]
 
