@@ -10,14 +10,25 @@ import attrs
 
 from dragoman.capabilities import LengthUnit
 
-LATIN: Final = "the answer depends on what you ask, and why. Well (so far) it's done! two-part".split()
+LATIN: Final = (
+    "the answer depends on what you ask, and why. Well (so far) it's done! two-part".split()
+)
 CJK: Final = ["日本語の文章です。", "これは！", "漢字", "한국어", "中文標點，"]
 RTL: Final = ["مرحبا", "שלום", "עולם.", "سلام،"]
 EMOJI: Final = ["👨‍👩‍👧", "🇺🇳", "👍🏽", "❤️", "😀", "🏴\U000e0067\U000e0062\U000e007f"]
 COMBINING: Final = ["e\u0301\u0323", "क्षि", "각", "สวัสดี", "a\u0300\u0316\u034fb"]
 BROKEN: Final = ["\ud83d", "x\udc88y", "\0", "a\0b", "\u200b", "\u202e", "c\u0301\ud800"]
 SCRIPTS: Final = {"cjk": CJK, "rtl": RTL, "emoji": EMOJI, "combining": COMBINING, "broken": BROKEN}
-CODE: Final = ["x = 1", "    if y:", "        return '`'", "", "# | a |", "'é日'", "\tz()", "a" * 70]
+CODE: Final = [
+    "x = 1",
+    "    if y:",
+    "        return '`'",
+    "",
+    "# | a |",
+    "'é日'",
+    "\tz()",
+    "a" * 70,
+]
 LANGUAGES: Final = ["python", "c++", "js", "sh", "text"]
 LIMITS: Final = ((64, 300, 72), (300, 2000, 23), (2000, 4096, 4.2), (4096, 40_000, 0.6))
 """From, to, and how often per hundred: small ones are as telling, and quick."""
@@ -95,18 +106,24 @@ class Maker:
 
     def word_without_end(self, size: int) -> Piece:
         """Return one word that is longer than anything."""
-        return Piece("long word", self.random.choice(["x", "ab-", "漢", "e\u0301"]) * (size // 2 + 1))
+        return Piece(
+            "long word", self.random.choice(["x", "ab-", "漢", "e\u0301"]) * (size // 2 + 1)
+        )
 
     def link(self) -> str:
         """Return a link."""
         label = self.words(self.random.randint(1, 20))
-        address = f"https://example.org/{self.next()}" + self.random.choice(["", "_(v2)", "?a=b*c_d"])
+        address = f"https://example.org/{self.next()}" + self.random.choice(
+            ["", "_(v2)", "?a=b*c_d"]
+        )
         title = self.random.choice(["", "", ' "a title"'])
         return f"[{label}]({address}{title})"
 
     def links(self, size: int) -> Piece:
         """Return words among links."""
-        return Piece("links", self.until(size, lambda: self.random.choice([self.link, self.word])()))
+        return Piece(
+            "links", self.until(size, lambda: self.random.choice([self.link, self.word])())
+        )
 
     def emphasis(self, size: int) -> Piece:
         """Return emphasis of every kind, short and long."""
@@ -146,7 +163,9 @@ class Maker:
 
     def long_line(self, size: int) -> Piece:
         """Return code in one line."""
-        return self.fenced(size, self.random.choice(["A", "ab ", "漢", "x=`;"]) * (size // 3 + 1) + "z")
+        return self.fenced(
+            size, self.random.choice(["A", "ab ", "漢", "x=`;"]) * (size // 3 + 1) + "z"
+        )
 
     def quoting(self, size: int) -> Piece:
         """Return a block that shows blocks."""
@@ -182,7 +201,15 @@ class Maker:
 
         head = row([f"h{self.next()}", *("b" * (columns - 1))])
         rule = row([self.random.choice(["---", ":--", "-:"]) for _ in range(columns)])
-        rows = self.until(size, lambda: row(["v", *(content() for _ in range(columns - 1))] if bare else [content() for _ in range(columns)]), "\n")
+        rows = self.until(
+            size,
+            lambda: row(
+                ["v", *(content() for _ in range(columns - 1))]
+                if bare
+                else [content() for _ in range(columns)]
+            ),
+            "\n",
+        )
         return Piece("table", f"{head}\n{rule}\n{rows}", len(lead))
 
     def long_rows(self, size: int) -> Piece:
@@ -212,7 +239,14 @@ def make(seed: int) -> Document:
     kinds: list[Callable[[int], Piece]] = [
         *(maker.prose, maker.script, maker.script, maker.word_without_end, maker.links),
         *(maker.emphasis, maker.items, maker.fenced, maker.fenced, maker.long_line, maker.quoting),
-        *(maker.item_code, maker.table, maker.table, maker.long_rows, maker.item_table, maker.heading),
+        *(
+            maker.item_code,
+            maker.table,
+            maker.table,
+            maker.long_rows,
+            maker.item_table,
+            maker.heading,
+        ),
     ]
     pieces: list[Piece] = []
     while size > 0:

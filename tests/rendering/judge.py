@@ -83,8 +83,8 @@ def graphemes(text: str) -> list[str]:
     return [c for c in regex.findall(r"\X", text) if not c.isspace()]
 
 
-def check(document: Document, parts: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Yield the kind of block at each cut, and where it is; raises `Wrong`."""
+def check(document: Document, parts: Sequence[str]) -> Iterator[str]:
+    """Yield what each cut goes through; raises `Wrong`."""
     for part in parts:
         size = document.unit.measure(part)
         if size > document.limit:
@@ -106,8 +106,10 @@ def check(document: Document, parts: Sequence[str]) -> Iterator[tuple[str, int]]
 def _positions(document: Document, parts: Sequence[str]) -> list[int]:
     """Return where the text of each part ends, in graphemes of the document."""
     text, at, ends = graphemes(document.text), 0, []
+    moves = any(piece.column or "list" in piece.kind for piece in document.pieces)
+    exact = "" if moves else document.text
     for part in parts:
-        found = _found(text, at, part) or _found(text, _visible(text, at), part)
+        found = _found(text, at, part, exact) or _found(text, _visible(text, at), part, exact)
         if not found:
             raise Wrong(f"not the text: {part!r}\ninstead of {''.join(text[at : at + 200])!r}")
         at = found
@@ -117,10 +119,15 @@ def _positions(document: Document, parts: Sequence[str]) -> list[int]:
     return ends
 
 
-def _found(text: Sequence[str], at: int, part: str) -> int:
-    """Return where a part ends that is found at a position, or 0."""
+def _found(text: Sequence[str], at: int, part: str, exact: str) -> int:
+    """Return where a part ends that is found at a position, or 0.
+
+    Its white space has to be that of ``exact``, unless that is empty: deep lists may move.
+    """
     for candidate in _without_added(part):
         own = graphemes(candidate)
+        if exact and candidate.strip() not in exact:
+            continue
         if own and text[at : at + len(own)] == own:
             return at + len(own)
     return 0
@@ -155,7 +162,7 @@ def _without_added(part: str) -> Iterator[str]:
                         yield text[bars:]
 
 
-def _cuts(document: Document, ends: Sequence[int]) -> Iterator[tuple[str, int]]:
+def _cuts(document: Document, ends: Sequence[int]) -> Iterator[str]:
     """Yield which kind of piece each cut goes through, or ``between``."""
     borders, at = [], 0
     for piece in document.pieces:
@@ -166,12 +173,14 @@ def _cuts(document: Document, ends: Sequence[int]) -> Iterator[tuple[str, int]]:
         while borders[index][0] < end:
             index += 1
         border, piece = borders[index]
-        yield ("between" if border == end else piece.kind), end
+        yield "between" if border == end else piece.kind
 
 
 def _same_code(document: Document, whole: Structure, apart: Structure) -> None:
     columns = {
-        word: piece.column for piece in document.pieces for word in re.findall(r"\w+ \d+$", piece.text, re.M)
+        word: piece.column
+        for piece in document.pieces
+        for word in re.findall(r"\w+ \d+$", piece.text, re.M)
     }
     if whole.code.keys() != apart.code.keys():
         raise Wrong(f"languages: {set(whole.code) ^ set(apart.code)}")
@@ -214,6 +223,8 @@ def _same_links(document: Document, whole: Structure, apart: Structure) -> None:
 
 
 def _difference(first: Sequence[str], second: Sequence[str]) -> str:
-    at = next((i for i, (a, b) in enumerate(zip(first, second)) if a != b), min(len(first), len(second)))
+    at = next(
+        (i for i, (a, b) in enumerate(zip(first, second)) if a != b), min(len(first), len(second))
+    )
     low = max(at - 20, 0)
     return f"{''.join(second[low : at + 60])!r} instead of {''.join(first[low : at + 60])!r}"

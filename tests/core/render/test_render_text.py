@@ -55,7 +55,6 @@ def test_what_can_be_seen_is_not_blank(text):
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("plain **bo", "plain **bo"),
         ("a\n```py\nx = 1\n```\nb", "a\n```py\nx = 1\n```\nb"),
         ("a\n```py\nx = 1", "a\n```py\nx = 1\n```"),
         ("a\n```py\nx = 1\n", "a\n```py\nx = 1\n```"),
@@ -69,10 +68,47 @@ def test_what_can_be_seen_is_not_blank(text):
         ("a\n\n```", "a"),
         ("a\n```py\n", "a"),
         ("```py", ""),
-        ("a ``", "a ``"),
     ],
 )
 def test_a_block_that_is_being_written_is_shown_closed(text, shown):
+    assert close_open_constructs(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain **bo", "plain **bo**"),
+        ("plain **", "plain"),
+        ("a **b*", "a **b**"),
+        ("a **b**", "a **b**"),
+        ("a **b *c", "a **b *c***"),
+        ("***a**", "***a***"),
+        ("**\u4e2d\u6587\u3002", "**\u4e2d\u6587\u3002**"),
+        ("a ``", "a"),
+        ("a **b `c", "a **b `c`**"),
+        ("a ``b`", "a ``b``"),
+        ("~~a", "~~a~~"),
+        ("- **a\n- b", "- **a\n- b"),
+        ("- a\n  - _b", "- a\n  - _b_"),
+        ("**a\n\nb", "**a\n\nb"),
+        ("see [te", "see"),
+        ("see [te](http", "see"),
+        ('see [te](http://a_(b) "t"', "see"),
+        ("see [te](http://a) *x", "see [te](http://a) *x*"),
+        ("see <http", "see"),
+        ("a \\", "a"),
+        ("text\n-", "text"),
+        ("text\n\n##", "text"),
+        ("text\n\n| a | b |\n|--", "text"),
+        ("| a |\n|---|", "| a |\n|---|"),
+        ("| a |\n|---|\n| **b", "| a |\n|---|\n| **b**"),
+        ("```\nx\n```\n\n| a |", "```\nx\n```"),
+        ("snake_case and 2**3, 5 * 3", "snake_case and 2**3, 5 * 3"),
+        ("Hello!", "Hello!"),
+        ("a * b", "a * b"),
+    ],
+)
+def test_what_is_open_inside_a_line_is_closed_or_held_back(text, shown):
     assert close_open_constructs(text) == shown
 
 
