@@ -55,6 +55,7 @@ docs: setup
 bench: setup
 	$(BIN)/python benchmarks/closed_loop.py --clients 32 --messages 40 --store sqlite
 	$(BIN)/python benchmarks/closed_loop.py --clients 32 --messages 40 --store memory
+	$(BIN)/python benchmarks/split.py
 	$(BIN)/python benchmarks/start_up.py
 
 format: setup

@@ -13,7 +13,7 @@ from dragoman.capabilities import LengthUnit
 LATIN: Final = (
     "the answer depends on what you ask, and why. Well (so far) it's done! two-part".split()
 )
-CJK: Final = ["日本語の文章です。", "これは！", "漢字", "한국어", "中文標點，"]
+CJK: Final = ["日本語の文章です。", "これは\uff01", "漢字", "한국어", "中文標點\uff0c"]
 RTL: Final = ["مرحبا", "שלום", "עולם.", "سلام،"]
 EMOJI: Final = ["👨‍👩‍👧", "🇺🇳", "👍🏽", "❤️", "😀", "🏴\U000e0067\U000e0062\U000e007f"]
 COMBINING: Final = ["e\u0301\u0323", "क्षि", "각", "สวัสดี", "a\u0300\u0316\u034fb"]
@@ -121,9 +121,11 @@ class Maker:
 
     def links(self, size: int) -> Piece:
         """Return words among links."""
-        return Piece(
-            "links", self.until(size, lambda: self.random.choice([self.link, self.word])())
-        )
+
+        def link_or_word() -> str:
+            return self.random.choice([self.link, self.word])()
+
+        return Piece("links", self.until(size, link_or_word))
 
     def emphasis(self, size: int) -> Piece:
         """Return emphasis of every kind, short and long."""

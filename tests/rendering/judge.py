@@ -180,7 +180,7 @@ def _same_code(document: Document, whole: Structure, apart: Structure) -> None:
     columns = {
         word: piece.column
         for piece in document.pieces
-        for word in re.findall(r"\w+ \d+$", piece.text, re.M)
+        for word in re.findall(r"\w+ \d+$", piece.text, re.MULTILINE)
     }
     if whole.code.keys() != apart.code.keys():
         raise Wrong(f"languages: {set(whole.code) ^ set(apart.code)}")
@@ -224,7 +224,8 @@ def _same_links(document: Document, whole: Structure, apart: Structure) -> None:
 
 def _difference(first: Sequence[str], second: Sequence[str]) -> str:
     at = next(
-        (i for i, (a, b) in enumerate(zip(first, second)) if a != b), min(len(first), len(second))
+        (i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b),
+        min(len(first), len(second)),
     )
     low = max(at - 20, 0)
     return f"{''.join(second[low : at + 60])!r} instead of {''.join(first[low : at + 60])!r}"

@@ -42,11 +42,11 @@ class Mutant:
 
 MUTANTS: Final = (
     Mutant(
-        "limit off by one", "split.py", "limit=self._limit\n", "limit=self._limit + 1\n", "above"
+        "limit off by one", "cutter.py", "limit=self._limit\n", "limit=self._limit + 1\n", "above"
     ),
     Mutant(
         "counts code points",
-        "split.py",
+        "cutter.py",
         "self._length(self._render(start, end))",
         "len(self._render(start, end))",
         "above",
@@ -58,7 +58,7 @@ MUTANTS: Final = (
         "    return index\n    last = start\n",
         "not the text",
     ),
-    Mutant("fence not closed", "split.py", "{closing.closer(columns)}", "", "not closed"),
+    Mutant("fence not closed", "cutter.py", "{closing.closer(columns)}", "", "not closed"),
     Mutant(
         "language lost",
         "fences.py",
@@ -68,7 +68,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "header not repeated",
-        "split.py",
+        "cutter.py",
         "self._length(block.head) * 2 <= self._limit",
         "False",
         "table",
@@ -85,28 +85,28 @@ MUTANTS: Final = (
     ),
     Mutant(
         "indentation lost",
-        "split.py",
+        "cutter.py",
         "                return end\n            end = block.end",
         "                return self._skip(end) + len(self._text[end:]) - len(self._text[end:].lstrip(' '))\n            end = block.end",
         "code",
     ),
     Mutant(
         "words lost",
-        "split.py",
+        "cutter.py",
         "            start = self._next(end)\n",
         "            start = self._next(self._text.find(' ', end) + 1 or end)\n",
         "not the text",
     ),
     Mutant(
         "white space lost",
-        "split.py",
+        "cutter.py",
         "        if not isinstance(closing, Fence):\n            return body.rstrip(SPACE)",
         "        if not isinstance(closing, Fence):\n            return re.sub(' +', ' ', body.rstrip(SPACE).replace('\\n\\n', '\\n'))",
         "not the text",
     ),
     Mutant(
         "deep list stays deep",
-        "split.py",
+        "cutter.py",
         "        if columns:\n",
         "        if columns < 0:\n",
         "prose",

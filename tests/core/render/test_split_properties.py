@@ -11,13 +11,13 @@ from collections import Counter
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from rendering.__main__ import judged
-from rendering.documents import CJK, COMBINING, EMOJI, LATIN, make
-from rendering.mutants import MUTANTS
 
 from dragoman.capabilities import LengthUnit
 from dragoman.render.split import split
 from dragoman.render.text import is_blank
+from rendering.__main__ import judged
+from rendering.documents import CJK, COMBINING, EMOJI, LATIN, make
+from rendering.mutants import MUTANTS
 
 KINDS = {
     *("between", "prose", "cjk", "rtl", "emoji", "combining", "broken", "long word", "links"),
