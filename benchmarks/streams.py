@@ -18,7 +18,8 @@ from dragoman import TextDelta
 from dragoman.render.answer import Answer
 from dragoman.render.pacing import Pace
 from dragoman.render.preview import Preview, View
-from dragoman.render.split import split
+from dragoman.render.split import GrowingSplit
+from dragoman.render.text import OpenText
 from dragoman_telegram.blocks import Converter
 from dragoman_telegram.dialect import TelegramDialect
 
@@ -41,9 +42,10 @@ class Stream:
 
     def begin(self, now: float) -> None:
         self.answer = Answer(1 << 20)
-        self.preview = Preview(self.answer, View(), Pace(1.0, 80, 1.0), True, now)
+        self.preview = Preview(self.answer, View(), Pace(1.0, 80, 1.0), OpenText(), now)
         self.changed: float | None = None
         self.parts: list[str] = []
+        self.split = GrowingSplit(4048, DIALECT.length)
 
     def token(self, now: float) -> None:
         self.answer.feed(TextDelta("1", next(self.tokens)))
@@ -55,12 +57,10 @@ class Stream:
         if self.preview.due(now, shown=bool(self.parts), changed=self.changed) > 0:
             return
         mark = self.preview.mark(now)
-        self.parts = self.split(self.preview.source(now))
+        self.parts = self.split.parts(self.preview.source(now))
+        DIALECT.sent(self.parts[-1], plain=False)  # as the adapter does
         self.preview.done(mark)
         self.changed, self.looks = now, self.looks + 1
-
-    def split(self, text: str) -> list[str]:
-        return split(text, 4048, DIALECT.length)
 
 
 DIALECT = TelegramDialect(Converter.load())

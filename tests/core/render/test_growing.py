@@ -6,7 +6,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from dragoman.render.split import GrowingSplit, split
-from dragoman.render.text import Preview, close_open_constructs
+from dragoman.render.text import OpenText, close_open_constructs
 from rendering.documents import make
 
 PARSER = MarkdownIt().enable(["table", "strikethrough"])
@@ -106,13 +106,13 @@ def test_a_length_that_raises_leaves_the_kept_parts_right():
 @pytest.mark.parametrize("first", range(0, 200, 50))
 def test_a_preview_that_remembers_shows_what_one_that_does_not_shows(first):
     for seed in small(range(first, first + 50)):
-        preview = Preview()
+        preview = OpenText()
         for _, text in growing(seed):
             assert preview.shown(text) == close_open_constructs(text), (seed, len(text))
 
 
 def test_a_preview_of_another_text_starts_again():
-    preview = Preview()
+    preview = OpenText()
     assert preview.shown("one\n\ntwo\n\n```\nx") == "one\n\ntwo\n\n```\nx\n```"
     assert preview.shown("```\nfour\n\nfive\n\nsix") == "```\nfour\n\nfive\n\nsix\n```"
 
@@ -125,7 +125,7 @@ def visible(tokens):
 
 
 def test_no_preview_shows_marks_that_will_vanish():
-    preview = Preview()
+    preview = OpenText()
     seen = set()
     for size in range(1, len(ANSWER) + 1):
         shown = preview.shown(ANSWER[:size])
@@ -151,7 +151,7 @@ def test_what_a_preview_reads_is_the_text_since_the_last_closed_block(monkeypatc
         "scan",
         lambda text, start=0: read.append(len(text) - start) or scan(text, start=start),
     )
-    preview = Preview()
+    preview = OpenText()
     block = "Words.\n\n```py\nx = 1\n```\n\n| a |\n|---|\n| 1 |\n\n"
     for size in range(1, 200):
         preview.shown(block * size)

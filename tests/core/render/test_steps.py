@@ -4,6 +4,7 @@ import pytest
 
 from dragoman.render.answer import STEPS, Answer
 from dragoman.render.preview import View
+from dragoman.render.text import OpenText
 from dragoman.runevents import (
     Failed,
     FailureKind,
@@ -89,14 +90,14 @@ def test_what_stays_is_a_matter_of_verbosity(verbosity, whole):
 
 def test_what_grows_shows_what_runs_below_the_text():
     answer = fed(*RUN[:2])
-    assert View("status").growing(answer, markdown=True) == "I look it up.\n\n*(`search` …)*"
-    assert View("full").growing(answer, markdown=True) == "I look it up.\n\n*(`search` …)*"
-    assert View("status", veiled=True).growing(answer, markdown=True) == "*(`search` …)*"
+    assert View("status").growing(answer, OpenText()) == "I look it up.\n\n*(`search` …)*"
+    assert View("full").growing(answer, OpenText()) == "I look it up.\n\n*(`search` …)*"
+    assert View("status", veiled=True).growing(answer, OpenText()) == "*(`search` …)*"
 
 
 def test_a_status_line_stands_below_code_that_is_still_open():
     answer = fed(TextDelta("1", "```py\nx = 1"), SEARCH)
-    assert View("status").growing(answer, markdown=True) == ("```py\nx = 1\n```\n\n*(`search` …)*")
+    assert View("status").growing(answer, OpenText()) == ("```py\nx = 1\n```\n\n*(`search` …)*")
 
 
 def test_a_failed_turn_keeps_its_steps_and_says_what_became_of_the_last():
@@ -118,15 +119,15 @@ SILENT = View("status", ("NO_REPLY", ""))
 @pytest.mark.parametrize("text", ["NO_REPLY", " NO_REPLY\n", "", "\n", "\u200b"])
 def test_fc_emp_01_an_answer_that_is_a_marker_of_silence_shows_nothing(text):
     answer = fed(TextBlock("1", text))
-    assert SILENT.growing(answer, markdown=True).strip() in {"", "\u200b"}
+    assert SILENT.growing(answer, OpenText()).strip() in {"", "\u200b"}
     assert SILENT.whole(answer, Finished()) == ""
 
 
 def test_text_that_only_begins_like_a_marker_is_shown_once_it_goes_on():
     answer = fed(TextDelta("1", "NO_"))
-    assert SILENT.growing(answer, markdown=True) == ""
+    assert SILENT.growing(answer, OpenText()) == ""
     answer.feed(TextDelta("1", "ONE knows"))
-    assert SILENT.growing(answer, markdown=True) == "NO_ONE knows"
+    assert SILENT.growing(answer, OpenText()) == "NO_ONE knows"
     assert SILENT.whole(fed(TextBlock("1", "NO_")), Finished()) == "NO_"
 
 

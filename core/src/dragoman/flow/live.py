@@ -16,7 +16,7 @@ from dragoman.causes import describe
 from dragoman.clock import Clock
 from dragoman.flow.calls import CALL_SECONDS, PreviewCalls
 from dragoman.flow.leases import Leases
-from dragoman.flow.parts import parts_of
+from dragoman.flow.parts import Parting
 from dragoman.keys import new_id
 from dragoman.logs import Log
 from dragoman.messages import Address, Inbound, Outbound, Place, Receipt
@@ -26,6 +26,7 @@ from dragoman.protocols import Drafts, LookUp
 from dragoman.render.answer import Answer
 from dragoman.render.pacing import Pace
 from dragoman.render.preview import Preview, View
+from dragoman.render.text import OpenText
 from dragoman.states import DeliveryState
 from dragoman.store.operations import Delivery, OpenPart, Part, Shown, TurnGrant
 from dragoman.store.protocol import Store
@@ -92,6 +93,7 @@ class Live:
     _log: Log
     _parts: list[ShownPart] = attrs.field(factory=list, init=False)
     _preview: Preview = attrs.field(init=False)
+    _parting: Parting = attrs.field(init=False)
     _noted_at: float = attrs.field(init=False, default=float("-inf"))
     _calls: PreviewCalls = attrs.field(init=False)
     _closed: bool = attrs.field(init=False, default=False)
@@ -107,12 +109,13 @@ class Live:
         ]
         self._calls = PreviewCalls(self._address, self._outbox, self._clock)
         can = self._exit.platform.capabilities
+        self._parting = Parting(can, self._log)
         interval = can.edit_interval if self._direct else can.group_edit_interval
         self._preview = Preview(
             self._answer,
             self._view,
             Pace(interval, FIRST_CHARS, FIRST_DELAY),
-            can.markdown,
+            OpenText() if can.markdown else None,
             self._clock.boot(),
         )
 
@@ -334,7 +337,7 @@ class Live:
                 await self._store.apply(noted)
 
     async def _in_parts(self, text: str) -> list[str]:
-        return await parts_of(text, self._exit.platform.capabilities, self._log)
+        return await self._parting.parts(text)
 
     def _reply_to(self, shown: ShownPart) -> str:
         first = shown is self._parts[0] and not shown.alone

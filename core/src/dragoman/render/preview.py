@@ -13,7 +13,7 @@ import attrs
 from dragoman.render.answer import Answer
 from dragoman.render.endings import NO_ANSWER, final_text
 from dragoman.render.pacing import Pace
-from dragoman.render.text import close_open_constructs, is_blank
+from dragoman.render.text import OpenText, is_blank
 from dragoman.runevents import Finished, RunEnd
 
 Verbosity: TypeAlias = Literal["final", "status", "full"]
@@ -34,13 +34,16 @@ class View:
     silences: tuple[str, ...] = ()
     veiled: bool = False
 
-    def growing(self, answer: Answer, *, markdown: bool) -> str:
-        """Return what an answer that is being written shows, as Markdown; blank for nothing."""
+    def growing(self, answer: Answer, closer: OpenText | None) -> str:
+        """Return what an answer that is being written shows, as Markdown; blank for nothing.
+
+        ``closer`` closes what is open in its text.
+        """
         body = ""
         if not self.veiled and not self._may_stay_silent(answer.text):
             body = self.body(answer)
-        if markdown:
-            body = close_open_constructs(body)
+        if closer:
+            body = closer.shown(body)
         status = answer.status if self.veiled or self.verbosity == "status" else ""
         return "\n\n".join(text for text in (body, status) if text)
 
@@ -71,7 +74,7 @@ class Preview:
     answer: Answer
     view: View
     pace: Pace
-    markdown: bool
+    closer: OpenText | None
     _grew_at: float
     """When something happened in the turn for the last time."""
     _since: float | None = attrs.field(init=False, default=None)
@@ -117,7 +120,7 @@ class Preview:
 
     def source(self, now: float) -> str:
         """Return what should be visible now, as Markdown; blank for nothing."""
-        source = self.view.growing(self.answer, markdown=self.markdown)
+        source = self.view.growing(self.answer, self.closer)
         minutes = self._silent(now)
         if minutes * 60 >= WORKING_SECONDS:
             source = f"{source}\n\n*(still working, {minutes} min)*".lstrip("\n")

@@ -67,7 +67,7 @@ class GrowingSplit:
 
     def parts(self, markdown: str) -> list[str]:
         """Return the parts of a text."""
-        same = _common(self._text, markdown)
+        same = common(self._text, markdown)
         kept = 0
         while kept < len(self._pieces) and self._pieces[kept].seen + self.limit < same:
             kept += 1
@@ -82,7 +82,7 @@ class GrowingSplit:
         return [piece.part for piece in pieces if piece.part]
 
 
-def _common(first: str, second: str) -> int:
+def common(first: str, second: str) -> int:
     """Return how many characters two texts have in common at their beginning."""
     low, high = 0, min(len(first), len(second))
     if first[:high] == second[:high]:

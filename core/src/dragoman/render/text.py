@@ -71,12 +71,12 @@ def _visible(text: str) -> bool:
 
 
 def close_open_constructs(markdown: str) -> str:
-    """Return what to show of an answer that is still being written: see `Preview`."""
-    return Preview().shown(markdown)
+    """Return what to show of an answer that is still being written: see `OpenText`."""
+    return OpenText().shown(markdown)
 
 
 @attrs.define(eq=False)
-class Preview:
+class OpenText:
     """What to show of one text while it is being written, asked again and again as it grows.
 
     A fenced block that is open is closed; one that has no code yet is left out. So are marks at
