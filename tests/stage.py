@@ -136,8 +136,9 @@ async def gateway(
     manifest.setdefault("profiles", {"default": Profile(runtime="scripted")})
     manifest.setdefault("access", EVERYBODY)
     with tempfile.TemporaryDirectory() as folder:
+        manifest.setdefault("data_dir", Path(folder))
         app = Application(
-            Manifest(data_dir=Path(folder), store=store, components=tuple(tables), **manifest),
+            Manifest(store=store, components=tuple(tables), **manifest),
             Catalogue(objects={"stub": plugin}),
             clock=clock or SystemClock(),
         )

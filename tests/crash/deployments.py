@@ -13,7 +13,7 @@ from crash.backstage import Backstage, model_conversation
 from crash.conductor import Conductor
 from crash.model import ModelRelay
 from crash.points import Point
-from crash.scene import Peer, Said, conversation
+from crash.scene import Peer, Said, conversation, errands
 from crash.telegram import TelegramPeer
 from crash.wire import WirePeer
 from peers.deployment import AGENT
@@ -69,6 +69,16 @@ recovery = "{recovery}"
 """
 
 
+MAKER: Final = """
+[runtimes.maker]
+plugin = "crash:maker"
+
+[profiles.default]
+runtime = "maker"
+recovery = "{recovery}"
+"""
+
+
 Open: TypeAlias = Callable[[Conductor], AbstractContextManager[Set]]
 
 TELEGRAM: Final = """
@@ -98,6 +108,15 @@ def _wire_and_echo(recovery: str, *, certain: bool) -> Open:
     def opened(conductor: Conductor) -> Iterator[Set]:
         with WirePeer(conductor, certain=certain) as peer:
             yield Set(peer, wire_table(peer, certain=certain) + echo(recovery, 0.11))
+
+    return opened
+
+
+def _wire_and_maker(recovery: str) -> Open:
+    @contextmanager
+    def opened(conductor: Conductor) -> Iterator[Set]:
+        with WirePeer(conductor, certain=False) as peer:
+            yield Set(peer, wire_table(peer, certain=False) + MAKER.format(recovery=recovery))
 
     return opened
 
@@ -177,6 +196,13 @@ def deployments(backstage: Backstage) -> Sequence[Deployment]:
                 recovery=recovery,
             ),
             bare_wire(recovery),
+            Deployment(
+                name="files",
+                certain=False,
+                said=errands("1", "2"),
+                open=_wire_and_maker(recovery),
+                recovery=recovery,
+            ),
             attrs.evolve(
                 bare_wire(recovery), name="again", killed_before=Point("commit.Shown", 1, "after")
             ),

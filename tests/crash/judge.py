@@ -36,6 +36,8 @@ class _Showing:
     whole: int = 0
     cut: int = 0
     marked: int = 0
+    files: int = 0
+    marked_files: int = 0
 
 
 def judge(said: Sequence[Said], visible: Sequence[Seen]) -> Judgement:
@@ -69,6 +71,10 @@ def _attribute(showings: Sequence[_Showing], chat: str, body: str, *, repeat: bo
     """Count a shown text for the message that it answers; return whether there is one."""
     body, cut = _without(CUT, body)
     for showing in showings:
+        if body and (showing.said.chat, showing.said.file) == (chat, body):
+            showing.marked_files += repeat
+            showing.files += not repeat
+            return True
         answer = showing.said.answer
         if showing.said.chat != chat or not body or not answer.startswith(body):
             continue
@@ -95,6 +101,10 @@ def _weigh(
         name = f"{one.said.chat}: {one.said.text[:24]!r}"
         if one.whole + one.cut > 1:
             doubled.append(f"{name} is answered {one.whole} times whole and {one.cut} times cut")
+        if one.files > 1:
+            doubled.append(f"{name} has its file {one.files} times")
+        if one.whole + one.marked and one.said.file and not one.files + one.marked_files:
+            lost.append(f"{name}: its file")
         if one.whole + one.cut + one.marked:
             continue
         for pool in (notices, marked_notices):

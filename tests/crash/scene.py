@@ -10,11 +10,15 @@ import attrs
 
 @attrs.frozen
 class Said:
-    """A message of a person, and the answer that an undisturbed gateway gives to it."""
+    """A message of a person, and the answer that an undisturbed gateway gives to it.
+
+    ``file`` is what is shown of the file behind the answer, empty where there is none.
+    """
 
     chat: str
     text: str
     answer: str
+    file: str = ""
 
 
 @attrs.frozen
@@ -61,6 +65,14 @@ def words(tag: str, count: int) -> str:
 
 STREAMED = 9
 """Words of an answer that is shown while it grows; a single one is sent at once."""
+
+
+def errands(first: str, second: str) -> tuple[Said, ...]:
+    """Return what people ask a runtime for that makes files."""
+    asked = ((first, words("dot", 1)), (first, words("eve", 1)), (second, words("flo", 1)))
+    return tuple(
+        Said(chat, text, text, f"as asked\n\n{text}.txt: content of {text}") for chat, text in asked
+    )
 
 
 def conversation(first: str, second: str) -> tuple[Said, ...]:

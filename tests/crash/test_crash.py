@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.proof, pytest.mark.timeout(900)]
 @pytest.mark.parametrize(
     ("platform", "recovery"),
     [
-        *itertools.product(["telegram", "wire", "bare", "again"], ["notify", "retry"]),
+        *itertools.product(["telegram", "wire", "bare", "files", "again"], ["notify", "retry"]),
         ("model", "retry"),
     ],
 )

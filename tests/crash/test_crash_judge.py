@@ -61,6 +61,22 @@ def test_a_notice_stands_for_one_unanswered_message():
     assert judged("one two three", NOTICE).doubled
 
 
+DRAWN = Said("1", "draw", "one two three", "a.png")
+
+
+def test_a_whole_answer_owes_its_file_once():
+    assert judged("one two three", "a.png", said=(DRAWN,)) == judge((), ())
+    assert judged("one two three", said=(DRAWN,)).lost == ("1: 'draw': its file",)
+    assert judged("one two three", "a.png", "a.png", said=(DRAWN,)).doubled
+    marked = judged("one two three", "a.png", f"{REPEAT}\n\na.png", said=(DRAWN,))
+    assert (marked.lost, marked.doubled, len(marked.marked)) == ((), (), 1)
+
+
+def test_a_cut_answer_owes_no_file():
+    assert judged(f"one\n\n{CUT}", said=(DRAWN,)).lost == ()
+    assert judged(NOTICE, said=(DRAWN,)).lost == ()
+
+
 def test_a_placeholder_is_stray():
     assert judged("one two three", "…").stray
 

@@ -23,6 +23,8 @@ import time
 import urllib.request
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
+from email import message_from_bytes
+from email.policy import HTTP
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -45,6 +47,30 @@ def peers_directory() -> Path:
     """Return the peers' environment: ``DRAGOMAN_PEERS``, else the repository's own."""
     root = Path(__file__).resolve().parents[2]
     return Path(os.environ.get("DRAGOMAN_PEERS", root / ".venv-peers"))
+
+
+@attrs.frozen
+class File:
+    """A parameter that came as a file."""
+
+    name: str
+    mime: str
+    content: bytes = attrs.field(repr=False)
+
+
+def _parts(body: bytes, content_type: str) -> dict[str, Any]:
+    """Return the parameters of a request in parts: numbers as numbers, files as `File`."""
+    head = f"Content-Type: {content_type}\r\n\r\n".encode()
+    found: dict[str, Any] = {}
+    for part in message_from_bytes(head + body, policy=HTTP).iter_parts():
+        name, filename = part.get_param("name", header="content-disposition"), part.get_filename()
+        content = part.get_payload(decode=True)
+        if filename is not None:
+            found[name] = File(filename, part.get_content_type(), content)
+        else:
+            text = content.decode()
+            found[name] = int(text) if text.lstrip("-").isdecimal() else text
+    return found
 
 
 @attrs.define(eq=False)
@@ -181,10 +207,15 @@ class BotApi:
         self.wait_for(lambda: len(self.calls(method)) >= count, limit)
         return self.calls(method)
 
-    async def _handle(self, path: str, body: bytes) -> tuple[int, bytes, Mapping[str, str]] | None:
+    async def _handle(
+        self, path: str, body: bytes, content_type: str
+    ) -> tuple[int, bytes, Mapping[str, str]] | None:
         """Answer one request; ``None`` cuts the connection."""
         method = path.rpartition("/")[2]
-        params = json.loads(body) if body else {}
+        if content_type.startswith("multipart/"):
+            params = _parts(body, content_type)
+        else:
+            params = json.loads(body) if body else {}
         call = Call(method, dict(params))
         fault = next((f for f in self._faults if f.method == method), None)
         with self._changed:
@@ -211,7 +242,10 @@ class BotApi:
         async with httpx2.AsyncClient(trust_env=False, verify=False, timeout=90) as client:
             # As in the adapter: no URL that a log could show has the token.
             target = {"target": path.encode("ascii")}
-            response = await client.post(self._upstream, json=known, extensions=target)
+            files = {k: (v.name, v.content) for k, v in known.items() if isinstance(v, File)}
+            form = {k: str(v) for k, v in known.items() if k not in files}
+            body: dict[str, Any] = {"data": form, "files": files} if files else {"json": known}
+            response = await client.post(self._upstream, **body, extensions=target)
             return response.status_code, response.json()
 
 
@@ -309,7 +343,8 @@ class _Tap:
                 tasks.cancel_scope.cancel()
 
             tasks.start_soon(watch)
-            answered = await self._handle(request.split()[1], body)
+            kind = headers.get("content-type", "")
+            answered = await self._handle(request.split()[1], body, kind)
             tasks.cancel_scope.cancel()
         if answered is None:
             return False

@@ -34,6 +34,7 @@ from dragoman.hookspecs import PlatformStatus
 from dragoman.logs import bound, logger
 from dragoman.manifest.model import Manifest
 from dragoman.outbox.attempt import Exit
+from dragoman.outbox.files import Files
 from dragoman.outbox.limits import Limits
 from dragoman.outbox.outbox import Outbox
 from dragoman.plugins.catalogue import Catalogue
@@ -155,7 +156,9 @@ class Application:
         limits = self.manifest.limits
         router = Router.of(self.manifest)
         async with anyio.create_task_group() as tasks:
-            outbox = Outbox(store, self.clock, log, self._exits(assembly), tasks)
+            files = Files(self.manifest.data_dir / "outgoing", limits.file_size)
+            await files.sweep(await store.read.files())
+            outbox = Outbox(store, self.clock, log, self._exits(assembly), tasks, files)
             sinks = SinkFan(assembly.sinks, tasks, log)
             runner = TurnRunner(
                 store=store,

@@ -108,7 +108,8 @@ class Inbound:
 @attrs.frozen(kw_only=True)
 class OutboundFile:
     """A file to show. ``path`` is the gateway's own copy, ``size`` counts bytes, ``name`` has no
-    folders in it. ``kind`` is ``image``, ``voice``, ``audio``, ``video`` or ``file``."""
+    folders in it. ``kind`` is ``image``, ``voice``, ``audio``, ``video`` or ``file``. A copy that
+    cannot be read is `dragoman.Refused`."""
 
     path: Path = attrs.field(repr=False)
     name: str = attrs.field(repr=False)

@@ -233,6 +233,18 @@ class TurnHost(Protocol):
         """Write what came of a call. One that raised stays as begun: its outcome is unknown."""
         ...
 
+    async def attach(
+        self, name: str, data: bytes, *, mime: str = "", kind: str = "file", caption: str = ""
+    ) -> None:
+        """Hand over a file, to be shown behind the answer when the turn ends, however it ends.
+
+        Core keeps a copy until it is sent; a crash before the turn's end drops it. ``kind`` is one
+        of `dragoman.OutboundFile`, ``caption`` is Markdown. Where a platform cannot show the file,
+        people are told its name. Raises `ValueError` for what cannot be sent (too large, empty,
+        too many), `OSError` where no copy can be made, and `dragoman.StaleLease`.
+        """
+        ...
+
     async def offered(self) -> Sequence[TurnInput]:
         """Return what waits in the session, oldest first; to be asked at the run's boundaries.
 

@@ -101,3 +101,27 @@ def test_what_is_abandoned_is_owed_no_more(deployment, state):
     deployment.put("msg_3", state)
     assert deployment.run("deliveries", "abandon", "msg_3") == (0, "msg_3\n", "")
     assert row(deployment, "msg_3") == ("abandoned", "words", "abandoned by the operator")
+
+
+FILE = '{"id":"file_1","name":"report.pdf","mime":"application/pdf","kind":"file","size":9}'
+
+
+def test_the_ledger_names_the_file_of_a_part(deployment):
+    """B13: which file a message was, in both lists; the bytes are nowhere in the store."""
+    deployment.sql("UPDATE deliveries SET file = ? WHERE id = 'msg_2'", FILE)
+    for words in (["deliveries", "list"], ["deliveries", "show", "msg_2"], ["runs", "show", "1"]):
+        named = {row["delivery"]: row["file"] for row in deployment.ask(*words)["deliveries"]}
+        assert named["msg_2"] == "report.pdf"
+        assert named.get("msg_1") is None
+
+
+def test_a_file_that_has_ended_cannot_be_sent_again(deployment):
+    """B7: its copy went with it; the operator is told, and nothing is owed."""
+    deployment.put("msg_3", State.FAILED)
+    deployment.sql("UPDATE deliveries SET file = ? WHERE id = 'msg_3'", FILE)
+    code, _, err = deployment.run("deliveries", "retry", "msg_3")
+    assert (code, err) == (1, "msg_3 was a file, and its copy is kept no longer\n")
+    deployment.put("msg_4", State.UNCERTAIN)
+    deployment.sql("UPDATE deliveries SET file = ? WHERE id = 'msg_4'", FILE)
+    assert deployment.run("deliveries", "retry", "msg_4") == (0, "msg_4\n", "")
+    assert row(deployment, "msg_4")[0] == "pending"

@@ -270,3 +270,16 @@ def test_known_secrets_are_taken_out(deployment, monkeypatch):
         _, out, _ = deployment.run("runs", "show", "turn_1", *form)
         assert "AAFixture" not in out
         assert "at bot[secret]" in out
+
+
+def test_an_event_says_which_files_came_with_it(deployment):
+    """A10: kind and size, as the platform told them."""
+    told = '[{"id":"f","kind":"photo","name":"ann.png","size":12},{"id":"g","kind":"voice"}]'
+    deployment.sql(
+        "UPDATE inbound_events SET event = json_set(event, '$.attachments', json(?)) WHERE id = 1",
+        told,
+    )
+    [event] = deployment.ask("runs", "show", "1")["events"]
+    assert event["attachments"] == "photo (12 bytes), voice"
+    [event] = deployment.ask("runs", "show", "2")["events"]
+    assert event["attachments"] is None

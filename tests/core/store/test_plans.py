@@ -227,6 +227,7 @@ async def test_queries_read_no_table_from_end_to_end():
             "overdue": store.read.overdue(NOW, 10),
             "owed": store.read.owed(lane, 10),
             "owing": store.read.owing(),
+            "files": store.read.files(),
             "records": store.read.records(session_id, "transcript", 10),
             "value": store.read.value("c", "a"),
             "values": store.read.values("c", "a"),

@@ -13,6 +13,15 @@ MAX_PHOTO: Final = 10 << 20
 MAX_UPLOAD: Final = 50 << 20
 
 
+_OF_KIND: Final[Json] = {
+    "document": {},
+    "voice": {"duration": 1},
+    "audio": {"duration": 1},
+    "video": {"duration": 1, "width": 320, "height": 240},
+}
+"""What each kind has beside its file."""
+
+
 @attrs.frozen
 class Upload:
     """A file as a request carried it."""
@@ -68,12 +77,14 @@ class FileStore:
         ]
         return {"photo": found}
 
-    def document(self, content: Upload | str) -> Json:
-        """Return a message's ``document``."""
+    def document(self, content: Upload | str, kind: str = "document") -> Json:
+        """Return a message's ``document``, or ``voice``, ``audio`` or ``video``."""
         file_id = self._resolve(content, "documents")
         upload = self._files[file_id][1]
-        more = {"file_name": upload.name, "mime_type": upload.media_type}
-        return {"document": self._identity(file_id) | more}
+        more: Json = {"mime_type": upload.media_type} | _OF_KIND[kind]
+        if kind != "voice":
+            more["file_name"] = upload.name
+        return {kind: self._identity(file_id) | more}
 
     def _resolve(self, content: Upload | str, folder: str) -> str:
         if isinstance(content, Upload):

@@ -54,7 +54,7 @@ class Message:
     date: float
     body: Formatted = attrs.field(factory=lambda: Formatted(""))
     media: Json = attrs.field(factory=dict)
-    """``photo`` or ``document`` as the wire has them; empty for text."""
+    """``photo``, ``document`` and the like as the wire has them; empty for text."""
     service: Json = attrs.field(factory=dict)
     """What happened, for messages that nobody wrote."""
     markup: Json | None = None
@@ -129,4 +129,5 @@ class Message:
 def file_ids(media: Mapping[str, Any]) -> list[str]:
     """Return the ids of a message's files: of a photo, its largest size."""
     found = [media["photo"][-1]["file_id"]] if "photo" in media else []
-    return found + ([media["document"]["file_id"]] if "document" in media else [])
+    kinds = ("document", "voice", "audio", "video")
+    return found + [media[kind]["file_id"] for kind in kinds if kind in media]

@@ -39,6 +39,14 @@ _TABLE: Final[Mapping[str, str]] = {
     "sendDocument": _ALONE
     + _CAPTION
     + "document:file thumbnail:file disable_content_type_detection:flag",
+    "sendVoice": _ALONE + _CAPTION + "voice:file duration:int",
+    "sendAudio": _ALONE
+    + _CAPTION
+    + "audio:file duration:int performer:text title:text thumbnail:file",
+    "sendVideo": _ALONE
+    + _CAPTION
+    + "video:file duration:int width:int height:int thumbnail:file cover:file start_timestamp:int "
+    "show_caption_above_media:flag has_spoiler:flag supports_streaming:flag",
     "sendMediaGroup": _SEND + "media:json",
     "sendMessageDraft": "chat_id:chat message_thread_id:int draft_id:int text:text parse_mode:text "
     "entities:json can_stop:flag keep_on_stop:flag",

@@ -46,6 +46,18 @@ def send_document(world: World, call: Call) -> Json:
     return _send_file(world, call, "document")
 
 
+def send_voice(world: World, call: Call) -> Json:
+    return _send_file(world, call, "voice")
+
+
+def send_audio(world: World, call: Call) -> Json:
+    return _send_file(world, call, "audio")
+
+
+def send_video(world: World, call: Call) -> Json:
+    return _send_file(world, call, "video")
+
+
 def send_media_group(world: World, call: Call) -> list[Json]:
     """R17: two to ten files of one kind, each with a caption of its own."""
     items = call.params.get("media")
@@ -110,7 +122,9 @@ def _send_file(world: World, call: Call, kind: str) -> Json:
 
 def _media(world: World, kind: str, value: str, files: Mapping[str, Upload]) -> Json:
     content = attached(value, files)
-    return world.files.photo(content) if kind == "photo" else world.files.document(content)
+    if kind == "photo":
+        return world.files.photo(content)
+    return world.files.document(content, kind)
 
 
 def _place(world: World, chat: Chat, params: Json) -> dict[str, Any]:

@@ -113,6 +113,10 @@ FIXTURES = [
     _then("dawdle", "It is done."),
     _tool("make a bill", "bill"),
     _then("make a bill", "It is done."),
+    _tool("draw a chart", "draw", {"points": 3}),
+    _then("draw a chart", "Here it is."),
+    _tool("draw nothing", "draw", {"points": 0}),
+    _then("draw nothing", "There is nothing to draw."),
     _tool("ask around", "ask_payer", {"input": "pay up"}),
     _then("ask around", "It is done."),
     _text("river", STORY, streamingProfile={"ttft": 10, "tps": 300, "jitter": 0}),
@@ -196,6 +200,7 @@ class FakeTurnHost:
     spaces: dict[str, FakeRecords] = attrs.field(factory=dict)
     journal: list[tuple[str, ...]] = attrs.field(factory=list)
     """What was written down, in order: ("begun", tool, arguments, …) and ("ended", key, result)."""
+    attached: list[tuple[str, bytes, str, str, str]] = attrs.field(factory=list)
     decision: ToolDecision | Exception | None = None
     """What every call is answered; it begins by default."""
 
@@ -209,6 +214,13 @@ class FakeTurnHost:
 
     async def tool_ended(self, begun: ToolBegins, result: str) -> None:
         self.journal.append(("ended", begun.effect_key, result))
+
+    async def attach(
+        self, name: str, data: bytes, *, mime: str = "", kind: str = "file", caption: str = ""
+    ) -> None:
+        if not data:
+            raise ValueError(f"the file {name} has 0 bytes")
+        self.attached.append((name, data, mime, kind, caption))
 
     def records(self, namespace: str) -> FakeRecords:
         return self.spaces.setdefault(namespace, FakeRecords(self))

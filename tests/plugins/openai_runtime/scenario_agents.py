@@ -138,6 +138,22 @@ stopping = Agent(
     tools=[get_weather],
     tool_use_behavior=StopAtTools(stop_at_tool_names=["get_weather"]),
 )
+
+
+@function_tool
+async def draw(run: RunContextWrapper[TurnContext], points: int) -> str:
+    """Draw a chart and show it."""
+    caption = f"{points} points"
+    try:
+        await run.context.attach(
+            "chart.png", b"PNG" * points, mime="image/png", kind="image", caption=caption
+        )
+    except ValueError as error:
+        return str(error)
+    return "It is shown."
+
+
+drawing = Agent(name="drawing", tools=[draw])
 paying = Agent(name="paying", tools=[pay, sorry, dawdle, bill, get_weather])
 asking = Agent(
     name="asking",

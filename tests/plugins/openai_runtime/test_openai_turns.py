@@ -394,3 +394,21 @@ async def test_sessions_of_one_runtime_run_side_by_side(desk, blocks):
             mine = type(desk)(desk.model, desk.folder, watch_tasks=False)
             tasks.start_soon(one, mine)
     assert answers == [["Let me look.", "It is warm."]] * 8
+
+
+async def test_a_tool_hands_a_file_over(desk, blocks):
+    """D5: bytes through the run's context; the model reads what the tool says of it."""
+    async with desk.open("drawing") as runtime:
+        events = await desk.say(runtime, "draw a chart")
+    assert blocks(events) == ["Here it is."]
+    assert desk.host.attached == [("chart.png", b"PNG" * 3, "image/png", "image", "3 points")]
+    assert desk.model.inputs()[-1][-1]["content"] == "It is shown."
+
+
+async def test_a_file_that_cannot_be_sent_is_the_tools_to_explain(desk, blocks):
+    """D5: a tool that catches the error tells the model why, and the run goes on."""
+    async with desk.open("drawing") as runtime:
+        events = await desk.say(runtime, "draw nothing")
+    assert blocks(events) == ["There is nothing to draw."]
+    assert desk.host.attached == []
+    assert "the file chart.png has 0 bytes" in desk.model.inputs()[-1][-1]["content"]

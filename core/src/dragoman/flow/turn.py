@@ -13,6 +13,7 @@ import attrs
 from dragoman.causes import describe, find, leaves
 from dragoman.clock import Clock
 from dragoman.errors import RuntimeFailed, StaleLease, StoreUnavailable
+from dragoman.flow.attached import Attached
 from dragoman.flow.leases import Leases
 from dragoman.flow.live import Live
 from dragoman.flow.notices import notice_to
@@ -56,6 +57,8 @@ COLLECTED: Final = 100
 """Messages that are taken in at once while it waits."""
 
 WORKING_NOTICE: Final = "*(still working on this; it takes longer than usual)*"
+FILES_NOTICE: Final = "*(here it is)*"
+"""What a preview becomes of a turn that has files and no words."""
 WITHHELD_NOTICE: Final = "*(this answer was withheld by a rule of the deployment)*"
 
 _STATES: Final[dict[type[RunEnd], TurnState]] = {
@@ -157,7 +160,12 @@ class TurnRunner:
         answer = running.answer = Answer(self.limits.answer_size)
         view = self._view(grant)
         live = Live(grant, answer, view, self.store, self.clock, self.outbox, self.leases, log)
-        host = FencedTurnHost(self.store, self.clock, self.leases, grant.lease, self._memory(grant))
+        can = self.outbox.exit(grant.inputs[0].inbound.address).platform.capabilities
+        allow = partial(self.hooks.outbound, turn=info)
+        files = Attached(self.outbox.files, grant, can, allow, log)
+        host = FencedTurnHost(
+            self.store, self.clock, self.leases, grant.lease, self._memory(grant), files
+        )
         return Turn(grant, info, answer, view, live, host, running, log, self.sinks.open(info))
 
     def _view(self, grant: TurnGrant) -> View:
@@ -300,9 +308,11 @@ class TurnRunner:
         """Return what stays visible of a turn; plugins may change it, or withhold it."""
         if isinstance(end, Cancelled):
             text = turn.view.body(turn.answer)
-            if turn.running.told and is_blank(text) and not turn.live.visible:
-                return ""  # whoever stopped it is told so
             text = cancelled_text(text, turn.running.mark)
+            if turn.running.told and is_blank(turn.answer.text) and not turn.live.visible:
+                text = ""  # whoever stopped it is told so
+        elif isinstance(end, Finished) and is_blank(turn.answer.text) and turn.host.attached:
+            text = FILES_NOTICE if turn.live.visible else ""
         else:
             text = turn.view.whole(turn.answer, end)
         if not self.hooks.has_outbound or not text:
@@ -310,6 +320,7 @@ class TurnRunner:
         changed = await self.hooks.outbound(text, turn.info)
         if isinstance(changed, Drop):
             turn.log.warning("turn %s: answer withheld: %s", turn.info.turn_id, changed.reason)
+            await turn.host.attached.withhold()
             return WITHHELD_NOTICE
         return NO_ANSWER if is_blank(changed) else sanitise(changed)
 
@@ -318,6 +329,9 @@ class TurnRunner:
     ) -> TurnGrant | None:
         """Make the end durable, however long the store takes, then send what is owed."""
         parts, owed = await turn.live.settle(text)
+        if end and turn.host.attached:
+            more, behind = await turn.host.attached.rows(len(parts), alone=not text)
+            parts, owed = (*parts, *more), [*owed, *behind]
         operation = Finish(
             lease=turn.grant.lease,
             state=_STATES[type(end)] if end else TurnState.INTERRUPTED,

@@ -12,6 +12,7 @@ import attrs
 
 from dragoman.clock import Clock
 from dragoman.errors import StaleLease
+from dragoman.flow.attached import Attached
 from dragoman.flow.leases import Leases
 from dragoman.keys import new_id
 from dragoman.protocols import (
@@ -107,6 +108,7 @@ class FencedTurnHost:
     _leases: Leases
     _lease: TurnLease
     memory: Memory | None
+    attached: Attached
     _asked: Counter[tuple[str, str]] = attrs.field(factory=Counter)
     """How often this attempt wanted the same effect."""
 
@@ -122,8 +124,7 @@ class FencedTurnHost:
         turn_id = self._lease.turn_id
         effect_key = _key(turn_id, call.tool, arguments, str(self._asked[wanted]))
         call_key = _key(self._lease.session_id, turn_id, call.call_id)
-        if not await self._leases.outlives(TOOL_MARGIN):
-            raise StaleLease(turn_id, self._lease.fence)
+        await self._still_ours()
         written = await self._store.apply(
             BeginTool(
                 lease=self._lease,
@@ -152,6 +153,17 @@ class FencedTurnHost:
                 now=self._clock.now().timestamp(),
             )
         )
+
+    async def attach(
+        self, name: str, data: bytes, *, mime: str = "", kind: str = "file", caption: str = ""
+    ) -> None:
+        """Take a file over, to be shown behind the answer."""
+        await self._still_ours()
+        await self.attached.add(name, data, mime, kind, caption)
+
+    async def _still_ours(self) -> None:
+        if not await self._leases.outlives(TOOL_MARGIN):
+            raise StaleLease(self._lease.turn_id, self._lease.fence)
 
     async def offered(self) -> Sequence[TurnInput]:
         """Return what waits in the session."""

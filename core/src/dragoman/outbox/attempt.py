@@ -11,7 +11,8 @@ from dragoman import errors
 from dragoman.capabilities import Dialect
 from dragoman.causes import describe
 from dragoman.clock import Clock
-from dragoman.messages import Address, Outbound, Receipt
+from dragoman.messages import Address, Outbound, OutboundFile, Receipt
+from dragoman.outbox.files import SLOWEST, told
 from dragoman.outbox.limits import Limits
 from dragoman.protocols import LookUp, Platform
 from dragoman.states import DeliveryState
@@ -64,6 +65,7 @@ class Attempt:
     """What the message of ``native_id`` shows, as far as that is known."""
     reply_to: str = ""
     plain: bool = False
+    file: OutboundFile | None = None
     moved: bool = False
     ordinary: bool = False
     """Whether a short-lived handle of the platform ran out in an earlier attempt."""
@@ -82,6 +84,16 @@ class Attempt:
     def method(self) -> str:
         """The kind of call, as rate limits name it."""
         return "edit" if self.native_id else "send"
+
+    @property
+    def simpler(self) -> Attempt | None:
+        """What to try where the platform says no: plain, as text and as file; then only words."""
+        file = self.file
+        if not self.plain and (file is None or self.text or file.kind != "file"):
+            return attrs.evolve(self, plain=True, file=file and attrs.evolve(file, kind="file"))
+        if file is None:
+            return None
+        return attrs.evolve(self, plain=False, file=None, text=told(file, self.text))
 
     def waits(self, error: str, *, back_off: bool = False) -> Outcome:
         """Return what the ledger says while the attempt has to wait."""
@@ -118,7 +130,7 @@ _REPEAT: Final = "*(this may be a repeat)*"
 
 def marked_as_repeat(text: str) -> str:
     """Return the text of a part that is sent again although it may have been shown."""
-    return text if text.startswith(_REPEAT) else f"{_REPEAT}\n\n{text}"
+    return text if text.startswith(_REPEAT) else f"{_REPEAT}\n\n{text}".rstrip("\n")
 
 
 def in_doubt(exit_: Exit, trial: Attempt) -> Attempt | None:
@@ -161,7 +173,10 @@ async def attempt(exit_: Exit, delivery: Delivery, trial: Attempt) -> tuple[Outc
             return Outcome(state=DeliveryState.FAILED, error=f"given up: {describe(error)}"), trial
         outcome, following = _after(errors.Unknown(describe(error)), exit_, trial)
         return outcome, attrs.evolve(following, broken=trial.broken + 1)
-    return _shown(platform, trial, receipt)
+    outcome, following = _shown(platform, trial, receipt)
+    if delivery.file and not trial.file and outcome.state is DeliveryState.DELIVERED:
+        outcome = attrs.evolve(outcome, error="the file is not shown; its name is")
+    return outcome, following
 
 
 def _shown(platform: Platform, trial: Attempt, receipt: Receipt) -> tuple[Outcome, Attempt]:
@@ -172,7 +187,7 @@ def _shown(platform: Platform, trial: Attempt, receipt: Receipt) -> tuple[Outcom
         state=DeliveryState.DELIVERED, native_id=receipt.native_id, shown=receipt.shown, error=said
     )
     wanted = can.dialect.plain(trial.text) if trial.plain else trial.text
-    if shows(can.dialect, wanted, receipt.shown):
+    if trial.file or shows(can.dialect, wanted, receipt.shown):
         return done, trial
     differs = "the platform shows another text"
     if can.edit and not trial.repaired:
@@ -195,22 +210,28 @@ def shows(dialect: Dialect, wanted: str, shown: str | None) -> bool:
 
 
 async def _call(exit_: Exit, delivery: Delivery, trial: Attempt) -> Receipt | None:
-    platform, address = exit_.platform, trial.address
+    platform, address, file = exit_.platform, trial.address, trial.file
+    can = platform.capabilities
+    text = can.dialect.plain(trial.text) if trial.plain else trial.text
+    if file and can.files and can.dialect.length(text) > can.files.caption:
+        text = ""  # only a mark that there is no room for
     message = Outbound(
         delivery.id,
-        platform.capabilities.dialect.plain(trial.text) if trial.plain else trial.text,
+        text,
         reply_to=trial.reply_to,
         plain=trial.plain,
         shown=trial.shown if trial.native_id else "",
         ordinary=trial.ordinary,
+        file=file,
     )
-    with exit_.clock.move_on_after(CALL_SECONDS):
+    seconds = CALL_SECONDS + (file.size / SLOWEST if file else 0)
+    with exit_.clock.move_on_after(seconds):
         if trial.ask and not trial.native_id:
             return await cast("LookUp", platform).look_up(address, message)
         if trial.native_id:
             return await platform.edit(address, trial.native_id, message)
         return await platform.send(address, message)
-    raise errors.Unknown(f"no answer in {CALL_SECONDS:g} s")
+    raise errors.Unknown(f"no answer in {seconds:g} s")
 
 
 def _after(error: errors.PlatformError, exit_: Exit, trial: Attempt) -> tuple[Outcome, Attempt]:
@@ -248,8 +269,8 @@ def refusal(error: errors.PlatformError) -> str:
 def _otherwise(error: errors.PlatformError, trial: Attempt) -> Attempt | None:
     """Return another way to show the same, which follows at once; each is tried once."""
     match error:
-        case errors.Refused() if not trial.plain:
-            return attrs.evolve(trial, plain=True)
+        case errors.Refused():
+            return trial.simpler
         case errors.Gone(what="message") if trial.native_id:
             return attrs.evolve(trial, native_id="")
         case errors.Gone(what="message") if trial.reply_to:

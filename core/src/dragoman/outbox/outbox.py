@@ -15,6 +15,7 @@ from dragoman.errors import StoreUnavailable
 from dragoman.messages import Address
 from dragoman.messages import Lane as LaneKey
 from dragoman.outbox.attempt import Attempt, Exit, Outcome, attempt, in_doubt
+from dragoman.outbox.files import Files, told
 from dragoman.outbox.lane import HELD, Lane
 from dragoman.outbox.limits import Priority
 from dragoman.states import DeliveryState
@@ -39,6 +40,7 @@ class Outbox:
     _log: logging.Logger
     _exits: Mapping[str, Exit]
     _tasks: TaskGroup
+    files: Files
     _lanes: dict[LaneKey, Lane] = attrs.field(factory=dict)
     _quiet: anyio.Event = attrs.field(factory=anyio.Event)
 
@@ -128,8 +130,7 @@ class Outbox:
     async def _deliver(self, lane: Lane, delivery: Delivery) -> None:
         """Send one part until it has ended."""
         exit_ = self.exit(delivery.address)
-        known = (delivery.native_id, delivery.shown, delivery.reply_to)
-        trial = Attempt(delivery.text, delivery.address, *known)
+        trial = self._first(exit_, delivery)
         if delivery.state is DeliveryState.UNCERTAIN:
             settling = in_doubt(exit_, trial)
             if settling is None:
@@ -180,6 +181,14 @@ class Outbox:
             await again.wait()
         return FIRST_RETRY if again.is_set() else min(retry * 2, LONGEST_RETRY)
 
+    def _first(self, exit_: Exit, delivery: Delivery) -> Attempt:
+        text, file = delivery.text, None
+        if delivery.file:
+            file = self.files.outbound(delivery.file, exit_.platform.capabilities.files)
+            text = text if file else told(delivery.file, text)
+        known = (delivery.native_id, delivery.shown, delivery.reply_to)
+        return Attempt(text, delivery.address, *known, file=file)
+
     async def _write(self, operation: Operation[ResultT]) -> ResultT:
         """Write to the ledger, however long the store takes; the lane waits for it."""
         while True:
@@ -214,6 +223,8 @@ class Outbox:
                 now=self._now(),
             )
         )
+        if delivery.file and outcome.state.final:
+            await self.files.drop(delivery.file)
 
     def _now(self) -> float:
         return self._clock.now().timestamp()

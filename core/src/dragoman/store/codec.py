@@ -11,6 +11,7 @@ from typing import Any, Final
 from cattrs import Converter
 
 from dragoman.messages import Address, Inbound, Lane
+from dragoman.store.values import StoredFile
 
 
 def dump(value: Any) -> str:
@@ -63,6 +64,16 @@ def event_to_json(event: Inbound) -> str:
 def event_from_json(text: str) -> Inbound:
     """Return the event that `event_to_json` wrote, or an earlier dragoman did."""
     return _CONVERTER.structure(json.loads(text), Inbound)
+
+
+def file_to_json(file: StoredFile | None) -> str | None:
+    """Return a file as the text of its column."""
+    return None if file is None else dump(_CONVERTER.unstructure(file))
+
+
+def file_from_json(text: str | None) -> StoredFile | None:
+    """Return the file that `file_to_json` wrote."""
+    return None if text is None else _CONVERTER.structure(json.loads(text), StoredFile)
 
 
 def _converter() -> Converter:

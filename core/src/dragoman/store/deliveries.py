@@ -6,12 +6,19 @@ import json
 from collections.abc import Sequence
 
 from dragoman.states import DELIVERY_EDGES, DeliveryState
-from dragoman.store.codec import address_from_json, address_to_json, dump, lane_column
+from dragoman.store.codec import (
+    address_from_json,
+    address_to_json,
+    dump,
+    file_from_json,
+    file_to_json,
+    lane_column,
+)
 from dragoman.store.edges import edges
 from dragoman.store.operations import BeginSend, Delivery, EndSend, OpenPart, Post, Shown
 from dragoman.store.transaction import Answer, Row, Transaction
 
-COLUMNS = "id, address, text, state, native_id, reply_to, attempts, ready_at, turn_id"
+COLUMNS = "id, address, text, state, native_id, reply_to, attempts, ready_at, turn_id, file"
 
 OPEN = "state IN ('pending', 'sending', 'uncertain')"
 """Said word for word in each query that the index of open parts has to serve."""
@@ -43,6 +50,7 @@ def delivery_from_row(row: Row) -> Delivery:
         attempts=row[6],
         ready_at=row[7] or 0.0,
         turn_id=row[8] or "",
+        file=file_from_json(row[9]),
     )
 
 
@@ -53,9 +61,9 @@ async def insert_notices(tx: Transaction, notices: Sequence[Delivery]) -> None:
     await tx.set(
         f"""
         INSERT INTO deliveries
-            (id, part, lane, address, reply_to, state, text, created_at, ready_at, place)
+            (id, part, lane, address, reply_to, state, text, created_at, ready_at, file, place)
         SELECT value ->> 0, 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5,
-            value ->> 6, value ->> 6, {next_place("value ->> 1", "key")}
+            value ->> 6, value ->> 6, value ->> 7, {next_place("value ->> 1", "key")}
         FROM json_each(?) WHERE true ORDER BY key ON CONFLICT (id) DO NOTHING
         """,
         [
@@ -67,6 +75,7 @@ async def insert_notices(tx: Transaction, notices: Sequence[Delivery]) -> None:
                 notice.state.value,
                 notice.text,
                 notice.ready_at,
+                file_to_json(notice.file),
             )
             for notice in notices
         ],

@@ -45,6 +45,8 @@ async def retry(path: Path, delivery_id: str, now: float) -> Decided:
         ended = (DeliveryState.FAILED, DeliveryState.ABANDONED)
         if known is None or known.state not in ended:
             return _refused(known, delivery_id, "uncertain, failed or abandoned")
+        if known.file:
+            return Decided(refusal=f"{delivery_id} was a file, and its copy is kept no longer")
         if not known.text:
             return Decided(refusal=f"{delivery_id} holds no text that could be sent again")
         new = attrs.evolve(

@@ -21,6 +21,7 @@ from dragoman.store.values import Delivery as Delivery
 from dragoman.store.values import KnownPart as KnownPart
 from dragoman.store.values import Operation as Operation
 from dragoman.store.values import StoredEvent as StoredEvent
+from dragoman.store.values import StoredFile as StoredFile
 from dragoman.store.values import TurnGrant as TurnGrant
 from dragoman.store.values import TurnLease as TurnLease
 
@@ -143,12 +144,13 @@ class Ended:
 
 @attrs.frozen(kw_only=True)
 class Part:
-    """One part of a reply, as it is owed when its turn ends."""
+    """One part of a reply, as it is owed when its turn ends; with ``file``, ``text`` is its caption."""
 
     delivery_id: str
     number: int
     text: str = attrs.field(repr=False)
     state: DeliveryState = DeliveryState.PENDING
+    file: StoredFile | None = None
 
 
 @attrs.frozen(kw_only=True)

@@ -151,6 +151,13 @@ class Reads:
         )
         return [delivery_from_row(row) for row in rows]
 
+    async def files(self) -> Collection[str]:
+        """Return the ids of the files that are owed."""
+        rows = await self._query(
+            f"SELECT file ->> '$.id' FROM deliveries WHERE {OPEN} AND file IS NOT NULL", ()
+        )
+        return {row[0] for row in rows}
+
     async def owing(self) -> Sequence[Address]:
         """Return where something is owed: one address per lane, the longest owed first."""
         rows = await self._query(

@@ -151,6 +151,10 @@ STEPS: Final[tuple[str, ...]] = (
     ) WITHOUT ROWID;
     CREATE INDEX calls_of_turn ON tool_calls (turn_id);
     """,
+    # 5: files on their way out
+    """
+    ALTER TABLE deliveries ADD COLUMN file TEXT;
+    """,
 )
 
 VERSION: Final = len(STEPS)

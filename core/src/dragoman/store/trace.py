@@ -81,11 +81,14 @@ _TURN: Final = """
 """
 _EVENT: Final = """
     SELECT id AS event, platform, native_id, lane, state, received_at, rule, reason,
-        iif(json_valid(event), nullif(event ->> '$.late', 0), NULL) AS late, session_id AS session
+        iif(json_valid(event), nullif(event ->> '$.late', 0), NULL) AS late, session_id AS session,
+        (SELECT group_concat(a.value ->> '$.kind' || coalesce(
+            ' (' || (a.value ->> '$.size') || ' bytes)', ''), ', ')
+        FROM json_each(iif(json_valid(event), event, '{}'), '$.attachments') AS a) AS attachments
 """
 _DELIVERY: Final = f"""
     SELECT id AS delivery, turn_id AS turn, part, state, attempts, native_id, created_at, ready_at,
-        lane, {_SAW}, {_RESTART}, error
+        lane, file ->> '$.name' AS file, {_SAW}, {_RESTART}, error
 """
 _CALLS: Final = """
     SELECT tool, read_only, begun_at, ended_at, call_key, effect_key FROM tool_calls

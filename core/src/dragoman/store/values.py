@@ -95,6 +95,20 @@ class Adoption:
 
 
 @attrs.frozen(kw_only=True)
+class StoredFile:
+    """A file on its way out, as the ledger names it; ``size`` counts bytes.
+
+    The bytes are a copy of the gateway's own, kept under ``id`` as long as its part is owed.
+    """
+
+    id: str
+    name: str = attrs.field(repr=False)
+    mime: str
+    kind: str
+    size: int
+
+
+@attrs.frozen(kw_only=True)
 class Delivery:
     """One message part on its way to people: a row of the ledger."""
 
@@ -109,3 +123,4 @@ class Delivery:
     attempts: int = 0
     ready_at: float = 0.0
     turn_id: str = ""
+    file: StoredFile | None = None

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import TypeAlias
 
 import anyio
+import anyio.to_thread
 import attrs
 
 from dragoman.capabilities import Capabilities, Transport
@@ -19,6 +20,7 @@ from dragoman.messages import (
     Deliver,
     Inbound,
     Outbound,
+    OutboundFile,
     Place,
     Receipt,
     Sender,
@@ -42,6 +44,8 @@ class Message:
     address: Address
     texts: list[str]
     delivery_id: str
+    file: OutboundFile | None = None
+    content: bytes = b""
 
     @property
     def text(self) -> str:
@@ -132,13 +136,21 @@ class StubPlatform:
         )
 
     async def send(self, address: Address, message: Outbound) -> Receipt:
-        """Show a message, within the limit and never blank."""
+        """Show a message, within the limits and never blank; of a file, its content is kept."""
         await self._begin("send", address, message)
+        content = await self._read(message.file) if message.file else b""
         if self.capabilities.idempotent_send:
             for shown in self.messages:
                 if shown.delivery_id == message.delivery_id:
                     return Receipt(shown.native_id, shown.text)
-        shown = Message(str(next(self._numbers)), address, [message.text], message.delivery_id)
+        shown = Message(
+            str(next(self._numbers)),
+            address,
+            [message.text],
+            message.delivery_id,
+            message.file,
+            content,
+        )
         self.messages.append(shown)
         self._end()
         return Receipt(shown.native_id, message.text)
@@ -183,10 +195,20 @@ class StubPlatform:
             await self.before(method, address, message)
         if self.faults:
             raise self.faults.pop(0)
-        if not message.text.strip():
+        can = self.capabilities
+        if message.file and (can.files is None or message.file.size > can.files.size):
+            raise Refused("no such file")
+        if not message.text.strip() and not message.file:
             raise Refused("blank text")
-        if self.capabilities.dialect.length(message.text) > self.capabilities.max_text:
+        longest = can.files.caption if message.file and can.files else can.max_text
+        if can.dialect.length(message.text) > longest:
             raise Refused("text too long")
+
+    async def _read(self, file: OutboundFile) -> bytes:
+        try:
+            return await anyio.to_thread.run_sync(file.path.read_bytes)
+        except OSError as error:
+            raise Refused("the file cannot be read") from error
 
     def _end(self) -> None:
         self._changed.set()

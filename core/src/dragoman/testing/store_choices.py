@@ -95,6 +95,15 @@ class Choices:
             text="a notice",
             state=DeliveryState.PENDING,
             ready_at=self.data.draw(TIMES),
+            file=self.file(),
+        )
+
+    def file(self) -> ops.StoredFile | None:
+        """Return a new file, or (mostly) none."""
+        if self.mostly():
+            return None
+        return ops.StoredFile(
+            id=self.name("file"), name=self.data.draw(TEXTS), mime="a/b", kind="file", size=1
         )
 
     def channel(self) -> str:

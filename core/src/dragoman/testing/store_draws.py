@@ -185,6 +185,7 @@ class Draws(Choices):
                 number=number,
                 text=self.data.draw(TEXTS),
                 state=self.one([*_OWED, *ended] if delivery_id in named else _OWED),
+                file=self.file(),
             )
             for number, delivery_id in enumerate([*named, *more])
         )

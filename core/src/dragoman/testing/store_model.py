@@ -120,7 +120,7 @@ class StoreModel:
         """Owe a message, unless it is known."""
         if notice and notice.id not in self.deliveries:
             row = ModelDelivery(notice.id, "", 0, notice.address, notice.state, notice.reply_to)
-            row.text = notice.text
+            row.text, row.file = notice.text, notice.file
             row.owe(next(self.places), notice.ready_at)
             self.deliveries[notice.id] = row
 

@@ -87,6 +87,7 @@ class ModelDelivery:
     error: str = ""
     place: int | None = None
     ready_at: float = 0.0
+    file: ops.StoredFile | None = None
 
     def move(self, state: DeliveryState) -> bool:
         """Change the state if there is such an edge; return whether it changed."""
@@ -112,6 +113,7 @@ class ModelDelivery:
             attempts=self.attempts,
             ready_at=self.ready_at,
             turn_id=self.turn_id,
+            file=self.file,
         )
 
 

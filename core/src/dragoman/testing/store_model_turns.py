@@ -57,7 +57,7 @@ def _settle_parts(model: StoreModel, op: ops.Finish) -> None:
             ),
         )
         assert row.state is part.state or row.move(part.state)
-        row.part, row.text = part.number, part.text
+        row.part, row.text, row.file = part.number, part.text, part.file
         row.owe(next(model.places), op.now)
     for row in rows:
         if row.place is None:

@@ -85,3 +85,6 @@ async def _check_owed(store: SqliteStore, model: StoreModel) -> None:
         assert list(await store.read.owed(lane_column(address.lane), 1000)) == owed
         assert [part for part in everything if part.address.lane == address.lane] == owed
         assert (address.lane in owing) == bool(owed)
+    assert set(await store.read.files()) == {
+        row.file.id for row in model.deliveries.values() if row.file and not row.state.final
+    }

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import attrs
 
 from dragoman import Address, Memory, TurnInput
+
+
+class Attach(Protocol):
+    """Takes a file over, to be shown behind the answer: `dragoman.TurnHost.attach`."""
+
+    async def __call__(
+        self, name: str, data: bytes, *, mime: str = "", kind: str = "file", caption: str = ""
+    ) -> None:
+        """Keep a copy of ``data`` until it is sent; raises `ValueError` for what cannot be."""
+        ...
 
 
 @attrs.frozen(kw_only=True)
@@ -18,6 +30,9 @@ class TurnContext:
     is the same when a paused turn is resumed; ``effect_key`` belongs to what is done, and is the
     same when the model is asked again in this turn and wants the same. Outside tools, and in those
     of an agent that is used as a tool, they are empty or those of the call around them.
+
+    ``await attach("report.pdf", data)`` hands a file over, which is shown behind the answer. It
+    takes bytes and no path: whatever a model wrote stays out of the file system.
     """
 
     turn_id: str
@@ -26,6 +41,7 @@ class TurnContext:
     profile: str
     address: Address
     inputs: tuple[TurnInput, ...]
+    attach: Attach = attrs.field(repr=False, eq=False)
     memory: Memory | None = None
     call_key: str = ""
     effect_key: str = ""

@@ -123,6 +123,7 @@ def _context(request: TurnRequest, host: TurnHost) -> JournalledContext:
         address=request.address,
         inputs=request.inputs,
         memory=host.memory,
+        attach=host.attach,
     )
 
 

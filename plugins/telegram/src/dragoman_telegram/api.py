@@ -17,7 +17,7 @@ from urllib.parse import quote, urlsplit
 import anyio.to_thread
 import attrs
 
-from dragoman import Address, NetworkPolicy, Secret, Unknown
+from dragoman import Address, NetworkPolicy, NotSent, Secret, Unknown
 from dragoman_telegram.failures import answer_failure, call_failure
 from dragoman_telegram.fields import Json, as_map
 from dragoman_telegram.pool import open_pool
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import httpx2
 
     from dragoman_telegram.pool import Pool
+    from dragoman_telegram.uploads import Upload
 
 ANSWER_TIMEOUT: Final = 30.0
 """Seconds without a byte after which an answer is given up."""
@@ -52,7 +53,21 @@ class BotApi:
 
         ``address`` is the chat that the call concerns: errors are about it.
         """
-        response = await self._request(method, json.dumps(params).encode("ascii"))
+        headers = {"content-type": "application/json"}
+        content = json.dumps(params).encode("ascii")
+        return await self._result(method, address, content=content, headers=headers)
+
+    async def upload(self, method: str, body: Upload, *, address: Address) -> Any:
+        """Call a method with a file and return its ``result``."""
+        try:
+            return await self._result(method, address, content=body, headers=body.headers)
+        except Unknown as error:
+            if body.whole:
+                raise
+            raise NotSent(f"{error}; the upload was cut short") from None
+
+    async def _result(self, method: str, address: Address | None, **body: Any) -> Any:
+        response = await self._request(method, **body)
         answer = await _read(response.content)
         if response.status_code == 200 and answer.get("ok") is True and "result" in answer:
             return answer["result"]
@@ -64,14 +79,13 @@ class BotApi:
             response.status_code, answer, address=address, retry_header=retry_after
         )
 
-    async def _request(self, method: str, body: bytes) -> httpx2.Response:
+    async def _request(self, method: str, **body: Any) -> httpx2.Response:
         import httpx2
 
         try:
             return await self._pool.post(
                 f"{self._url}/{method}",
-                content=body,
-                headers={"content-type": "application/json"},
+                **body,
                 extensions={"target": f"{self._path}/{method}".encode("ascii")},
             )
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:

@@ -18,6 +18,7 @@ from dragoman import (
     Gone,
     Host,
     Outbound,
+    OutboundFile,
     Rate,
     Receipt,
     Transport,
@@ -37,6 +38,7 @@ from dragoman_telegram.translate import (
     chat_parameters,
     translate,
 )
+from dragoman_telegram.uploads import LIMITS, Upload, way_of
 
 _FORUMS: Final = 1024
 """How many chats with topics are remembered."""
@@ -75,6 +77,7 @@ class Telegram:
             edit=True,
             typing=True,
             idempotent_send=False,
+            files=LIMITS,
             silence=self._config.poll_timeout + 2 * self._config.poll_margin,
             rate=Rate(3, 3.0),
             group_rate=Rate(20, 60.0),
@@ -147,6 +150,8 @@ class Telegram:
                 "allow_sending_without_reply": True,
             }
         formatted = self._dialect.sent(message.text, plain=message.plain)
+        if message.file:
+            return await self._send_file(address, message.file, formatted, extra)
         result = await self._api.call(
             "sendMessage",
             address=address,
@@ -155,6 +160,17 @@ class Telegram:
             **extra,
         )
         return _receipt(result, message, formatted)
+
+    async def _send_file(
+        self, address: Address, file: OutboundFile, caption: Formatted, extra: dict[str, object]
+    ) -> Receipt:
+        words: dict[str, object] = {"caption": caption.text} if caption.text else {}
+        if caption.entities:
+            words["caption_entities"] = caption.entities
+        body = Upload(file, {**chat_parameters(address), **words, **extra})
+        method = f"send{way_of(file).capitalize()}"
+        result = await self._api.upload(method, body, address=address)
+        return Receipt(_number(result))
 
     async def edit(self, address: Address, native_id: str, message: Outbound) -> Receipt:
         """Replace a message's text. Telegram finds it by chat and id: a topic is not named."""
@@ -207,15 +223,18 @@ def _text_parameters(formatted: Formatted) -> dict[str, object]:
 
 def _receipt(result: Any, message: Outbound, sent: Formatted) -> Receipt:
     """Return what is shown as Markdown: what was asked for, if the server shows exactly that."""
-    answer = as_map(result)
-    number = as_int(answer.get("message_id"))
+    shown = as_text(as_map(result).get("text")) or None
+    if shown is not None:
+        shown = message.text if shown == sent.text else quoted(shown)
+    return Receipt(_number(result), shown=shown)
+
+
+def _number(result: Any) -> str:
+    number = as_int(as_map(result).get("message_id"))
     if number is None:
         msg = "the answer names no message"
         raise Unknown(msg)
-    shown = as_text(answer.get("text")) or None
-    if shown is not None:
-        shown = message.text if shown == sent.text else quoted(shown)
-    return Receipt(str(number), shown=shown)
+    return str(number)
 
 
 def _remedy(conflict: Conflict) -> str:

@@ -1,9 +1,11 @@
-"""Pieces of a deployment that is going to be killed: a store that asks, and a wire platform."""
+"""Pieces of a deployment that is going to be killed: a store that asks, a wire platform, and a
+runtime that makes files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from crashkit.maker import Maker, MakerConfig, open_maker
 from crashkit.store import StoreConfig, open_watched
 from crashkit.wire import WireConfig, open_wire
 from dragoman import Component, Platform, hookimpl
@@ -14,6 +16,12 @@ from dragoman.store.protocol import Store
 def dragoman_stores() -> Iterable[Component[StoreConfig, Store]]:
     """Register the store."""
     yield Component("crashstore", StoreConfig, open_watched)
+
+
+@hookimpl
+def dragoman_runtimes() -> Iterable[Component[MakerConfig, Maker]]:
+    """Register the runtime."""
+    yield Component("maker", MakerConfig, open_maker)
 
 
 @hookimpl

@@ -19,6 +19,7 @@ from dragoman import (
     Address,
     Capabilities,
     Deliver,
+    FileLimits,
     Gone,
     Host,
     Inbound,
@@ -59,6 +60,7 @@ class Wire:
             idempotent_send=self._config.certain,
             look_up=self._config.certain,
             edit_interval=self._config.edit_interval,
+            files=FileLimits(size=1000, caption=200),
         )
 
     async def run(self, deliver: Deliver) -> None:
@@ -71,9 +73,13 @@ class Wire:
                 await self._call("ack", id=message["id"])
 
     async def send(self, address: Address, message: Outbound) -> Receipt:
-        """Show a new message."""
+        """Show a new message; of a file, its name and content."""
+        text = message.text
+        if message.file:
+            content = await anyio.Path(message.file.path).read_text()
+            text = f"{text}\n\n{message.file.name}: {content}"
         answer = await self._call(
-            "send", channel=address.channel, key=message.delivery_id, text=message.text
+            "send", channel=address.channel, key=message.delivery_id, text=text
         )
         return Receipt(answer["id"], shown=answer["text"])
 
