@@ -81,7 +81,7 @@ def gaps(calls):
 @pytest.mark.parametrize(
     ("place", "interval"), [(Place.DM, 1.0), (Place.GROUP, 3.0), (Place.CHANNEL, 3.0)]
 )
-async def test_fc_edt_01_previews_keep_the_pace_of_the_platform(place, interval, idempotent):
+async def test_previews_keep_the_pace_of_the_platform(place, interval, idempotent):
     """B6: what comes between two edits is coalesced; the final text always lands."""
     clock = VirtualClock()
     plugin = streaming(clock, WORDS)
@@ -130,7 +130,7 @@ async def test_a_short_answer_shows_no_previews():
 
 
 @pytest.mark.parametrize("scope", ["instance", "channel", "method"])
-async def test_fc_rat_01_a_rate_limit_is_obeyed_to_the_second(scope):
+async def test_a_rate_limit_is_obeyed_to_the_second(scope):
     clock = VirtualClock()
     plugin = streaming(clock, WORDS)
     watch = Watch(clock)
@@ -200,7 +200,7 @@ class Loud(PlainDialect):
 
 
 @pytest.mark.parametrize("idempotent", [True, False])
-async def test_fc_mkd_02_refused_formatting_is_sent_plain_once(idempotent):
+async def test_fc_mkd_03_refused_formatting_is_sent_plain_once(idempotent):
     clock = VirtualClock()
     plugin = streaming(clock, WORDS)
     watch = Watch(clock)

@@ -284,7 +284,7 @@ async def test_a_turn_ends_visibly_whatever_the_runtime_does(script, shown, stat
         await stage.platform.until_shown("and now")
 
 
-async def test_fc_ovl_02_an_answer_without_end_is_cut_visibly_and_its_generator_closed():
+async def test_an_answer_without_end_is_cut_visibly_and_its_generator_closed():
     """Invariant 9: before the runtime is left, not when somebody collects the garbage."""
     order = []
 
