@@ -122,8 +122,8 @@ class OutboundFile:
 class Outbound:
     """One message part to show. ``text`` is Markdown, already within the platform's limit.
 
-    ``delivery_id`` is the ledger row's id, the same on every attempt: platforms with idempotent
-    sends derive their key from it. ``plain`` asks for ``text`` as it is, without any conversion.
+    ``delivery_id`` names the message, the same on every attempt: platforms with idempotent sends
+    derive their key from it. It begins with the ledger row's id. ``plain`` asks for ``text`` as it is, without any conversion.
     ``final`` is false while an answer streams: the part will be edited again.
 
     ``shown`` is, in an edit, the text that the message shows as far as core knows: a platform with

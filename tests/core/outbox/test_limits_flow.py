@@ -200,7 +200,7 @@ async def test_fc_rat_01_a_limit_on_the_last_edit_costs_no_second_message():
     clock = VirtualClock()
 
     async def script(request, host):
-        yield TextDelta("1", "half " * 30 + "`open")
+        yield TextDelta("1", "half " * 30 + "open")
         await clock.sleep(10)
         yield TextBlock("1", "half " * 30 + "and whole")
         yield Finished()
@@ -219,7 +219,7 @@ async def test_fc_rat_01_a_limit_on_the_last_edit_costs_no_second_message():
         await clock.advance(10)
         await stage.quiet()
         assert refused == [10]
-        assert [text[-6:] for text in platform.shown()] == [" `open"]
+        assert [text[-6:] for text in platform.shown()] == ["f open"]
         await clock.advance(36)
         await stage.quiet()
         assert [text[-10:] for text in platform.shown()] == [" and whole"]

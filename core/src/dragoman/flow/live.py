@@ -20,7 +20,7 @@ from dragoman.flow.parts import Parting
 from dragoman.keys import new_id
 from dragoman.logs import Log
 from dragoman.messages import Address, Inbound, Outbound, Place, Receipt
-from dragoman.outbox.attempt import Exit, shows
+from dragoman.outbox.attempt import Exit, renewed_id, shows
 from dragoman.outbox.outbox import Outbox
 from dragoman.protocols import Drafts, LookUp
 from dragoman.render.answer import Answer
@@ -269,7 +269,7 @@ class Live:
             wanted = PLACEHOLDER
         plain = self._calls.plain
         message = Outbound(
-            shown.delivery_id,
+            renewed_id(shown.delivery_id) if shown.renewed else shown.delivery_id,
             platform.capabilities.dialect.plain(wanted) if plain else wanted,
             self._reply_to(shown),
             plain=plain,

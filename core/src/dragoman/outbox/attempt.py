@@ -67,6 +67,8 @@ class Attempt:
     plain: bool = False
     file: OutboundFile | None = None
     moved: bool = False
+    renewed: bool = False
+    """Whether the message that showed it is gone, so that another one takes its place."""
     ordinary: bool = False
     """Whether a short-lived handle of the platform ran out in an earlier attempt."""
     doubtful: bool = False
@@ -209,6 +211,11 @@ def shows(dialect: Dialect, wanted: str, shown: str | None) -> bool:
         return True
 
 
+def renewed_id(delivery_id: str) -> str:
+    """Return what names the message that replaces a lost one: platforms know the other's name."""
+    return f"{delivery_id}.2"
+
+
 async def _call(exit_: Exit, delivery: Delivery, trial: Attempt) -> Receipt | None:
     platform, address, file = exit_.platform, trial.address, trial.file
     can = platform.capabilities
@@ -216,7 +223,7 @@ async def _call(exit_: Exit, delivery: Delivery, trial: Attempt) -> Receipt | No
     if file and can.files and can.dialect.length(text) > can.files.caption:
         text = ""  # only a mark that there is no room for
     message = Outbound(
-        delivery.id,
+        renewed_id(delivery.id) if trial.renewed else delivery.id,
         text,
         reply_to=trial.reply_to,
         plain=trial.plain,
@@ -272,7 +279,7 @@ def _otherwise(error: errors.PlatformError, trial: Attempt) -> Attempt | None:
         case errors.Refused():
             return trial.simpler
         case errors.Gone(what="message") if trial.native_id:
-            return attrs.evolve(trial, native_id="")
+            return attrs.evolve(trial, native_id="", renewed=True)
         case errors.Gone(what="message") if trial.reply_to:
             return attrs.evolve(trial, reply_to="")
         case errors.Moved() if not trial.moved:

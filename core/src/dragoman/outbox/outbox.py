@@ -157,7 +157,9 @@ class Outbox:
                         number += 1
                         if not await self._begin(delivery, number):
                             return
-                    outcome, trial = await attempt(exit_, delivery, trial)
+                        begun, wait = True, exit_.limits.closed(trial.address, trial.method)
+                    if not wait:
+                        outcome, trial = await attempt(exit_, delivery, trial)
             if wait:
                 if begun and not trial.native_id:  # a new message that surely was not sent
                     await self._record(delivery, trial.waits(""))
