@@ -1,6 +1,7 @@
 """An answer while it grows: paced, one call at a time, and whole in the end."""
 
 import itertools
+import tracemalloc
 
 import anyio
 import attrs
@@ -442,6 +443,32 @@ async def test_a_platform_that_hangs_delays_no_interrupt_and_no_other_chat():
         await stage.quiet()
         assert len(stage.runtime.requests) == begun + 1
         assert await stage.states("agent_runs") == ["cancelled", "running", "running"]
+
+
+async def test_what_is_kept_of_a_stream_that_nobody_takes_is_its_text():
+    """B6, invariant 10: half a megabyte in 200 deltas, while the platform hangs."""
+    clock = VirtualClock()
+    size = 2400
+    plugin = streaming(clock, (f"{n:06}" * (size // 6) for n in range(200)), every=0.1)
+
+    async def before(method, address, message):
+        await clock.sleep(300)
+
+    plugin.platform().before = before
+    plugin.platform().capabilities = can()
+    async with gateway(plugin, clock=clock) as stage:
+        await stage.platform.say("go")
+        await clock.advance(3)
+        await stage.quiet()
+        tracemalloc.start()
+        try:
+            await clock.advance(17)
+            await stage.quiet()
+            grown, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert await stage.states("agent_runs") == ["running"]
+        assert 0.8 * 170 * size < grown < 2.5 * 170 * size
 
 
 async def test_a_stopped_turn_waits_for_its_first_send_a_moment_only():

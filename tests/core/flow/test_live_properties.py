@@ -183,6 +183,13 @@ async def test_in_fair_weather_the_screen_ends_with_the_answer(seed):
     judge(place, platform, rows)
 
 
+@pytest.mark.proof
+async def test_four_hundred_answers_more_end_as_they_should():
+    """B6, B7, invariant 6."""
+    for seed in range(SEEDS * 2, SEEDS * 2 + 400):
+        judge(*await play(seed, stormy=seed % 4 > 0))
+
+
 @pytest.mark.parametrize("seed", range(SEEDS, SEEDS * 2))
 async def test_in_any_weather_the_screen_ends_with_the_answer(seed):
     """B7, invariant 6."""
