@@ -178,6 +178,13 @@ def test_fc_mkd_02_a_table_is_readable_and_its_links_can_be_used():
     assert called(CONVERTER.convert(markdown)) == []
 
 
+@pytest.mark.parametrize("before", ["", "a paragraph\n\n"])
+@pytest.mark.parametrize("item", ["2. x", "-"])
+def test_any_list_ends_a_table(before, item):
+    text, _ = seen(f"{before}| a |\n|---|\n{item}")
+    assert text.endswith("a\n-\n2. x" if item == "2. x" else "a\n-\n•")
+
+
 def test_fc_mkd_04_a_name_with_underscores_in_bold_is_shown():
     """FC-MKD-04."""
     markdown = "Column **antique_identifier** and `half code and *star"

@@ -37,11 +37,13 @@ def table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     if silent:
         return True
     line, others = start + 2, state.md.block.ruler.getRules("blockquote")
+    around, state.parentType = state.parentType, "table"  # any list may follow, as in no paragraph
     while line < end and _belongs(state, line) and not state.isEmpty(line):
         if any(rule(state, line, end, True) for rule in others):
             break
         rows.append(_cells(_line_at(state, line)))
         line += 1
+    state.parentType = around
     token = state.push("table", "table", 0)
     token.map = [start, line]
     token.meta = {"rows": rows, "alignments": alignments}
