@@ -185,6 +185,10 @@ def test_any_list_ends_a_table(before, item):
     assert text.endswith("a\n-\n2. x" if item == "2. x" else "a\n-\n•")
 
 
+def test_lines_that_end_as_on_old_machines_are_lines():
+    assert seen("a\rb\r\r**c**") == ("a\nb\n\nc", [("bold", "c")])
+
+
 def test_fc_mkd_04_a_name_with_underscores_in_bold_is_shown():
     """FC-MKD-04."""
     markdown = "Column **antique_identifier** and `half code and *star"
@@ -264,6 +268,17 @@ def seconds(markdown: str) -> float:
 
 
 WIDE = "|" + "a|" * 50 + "\n|" + "-|" * 50 + "\n" + "||\n" * 50
+
+
+def test_an_answer_that_grows_costs_what_its_last_blocks_cost() -> None:
+    """A paragraph more takes a small part of what all of them took."""
+    paragraphs = [f"**Paragraph** {n}: words, `code` and\n\n- an item\n\n" for n in range(200)]
+    converter, found = Converter.load(), []
+    for count in (197, 198, 199, 200):
+        before = time.process_time()
+        converter.convert("".join(paragraphs[:count]))
+        found.append(time.process_time() - before)
+    assert min(found[1:]) * 4 < found[0]
 
 
 @pytest.mark.parametrize(

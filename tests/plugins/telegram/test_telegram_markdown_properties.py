@@ -91,6 +91,27 @@ BLOCK = st.recursive(
     max_leaves=6,
 )
 DOCUMENT = st.lists(BLOCK, min_size=1, max_size=4).map("\n\n".join)
+LINES = st.lists(
+    st.sampled_from(
+        [
+            *["", "", "", "a", "b **c** @ada", " ", "@", "# h", "---", "===", "* * *", "[a]: b"],
+            *["- x", "  y", "   - z", "1. q", "2. r", "10) s", "- [ ] t", "-", "1.", "\t- w"],
+            *[
+                "> u",
+                ">",
+                "- > ```",
+                "```",
+                "  ```",
+                "~~~py",
+                "    code",
+                "<div>",
+                "`@a` `b` " * 25,
+            ],
+            *["| a | b |", "|---|---|", "| a |", "|-|", "|-x", "a | b"],
+        ]
+    ),
+    max_size=25,
+).map("\n".join)
 
 
 def everything(formatted: Formatted) -> str:
@@ -147,6 +168,20 @@ def test_every_beginning_of_a_document_is_fit_to_be_sent(markdown: str) -> None:
         formatted = CONVERTER.convert(markdown[:end])
         check(formatted)
         assert called(formatted) == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(SOUP | LINES | DOCUMENT | st.builds("{}\n{}".format, DOCUMENT, LINES), st.integers(1, 7))
+@example("**p\n| a |\n|-x**", 1)
+@example("p\n\n| a |\n|-|\n2. x\n- y\n3. z\n", 1)
+def test_what_a_text_began_with_before_makes_no_difference(markdown: str, step: int) -> None:
+    """Previews begin where nothing changes any more, and show what the whole does."""
+    growing = Converter(CONVERTER.parser)
+    for end in (*range(1, len(markdown), step), len(markdown)):
+        afresh = Converter(CONVERTER.parser)
+        assert growing.convert(markdown[:end]) == afresh.convert(markdown[:end])
+    again = f"{markdown}\n\n{markdown}"
+    assert growing.convert(again) == Converter(CONVERTER.parser).convert(again)
 
 
 @settings(max_examples=150, deadline=None)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import attrs
 
 from dragoman_telegram.formatted import MAX_ENTITIES, PLAIN, QUOTE, Builder, Formatted, Styles
+from dragoman_telegram.heads import LOOKAHEAD, Head, Heads, last_closed
 from dragoman_telegram.inline import Piece, pieces_of
 from dragoman_telegram.markdown import DEEPEST, load_parser
 from dragoman_telegram.tables import lines_of
@@ -24,6 +25,7 @@ _INDENT: Final = "    "
 _RULE: Final = "———"
 _LONGEST_LANGUAGE: Final = 32
 _TASK: Final = re.compile(r"\[([ xX])\][ \t]+(?=\S)")
+_NEWLINE: Final = re.compile(r"\r\n?")
 _BLANK_LINES: Final = re.compile(r"\A(?:[ \t]*\n)+")
 
 
@@ -38,11 +40,13 @@ class Converter:
     ``mentions`` lets names in the text notify people. May be used from several threads.
     """
 
-    _parser: MarkdownIt
+    parser: MarkdownIt
     _mentions: bool = False
     convert: Callable[[str], Formatted] = attrs.field(init=False)
     """Return what people see of Markdown. Nothing in it is lost: what is no markup is text."""
     _pieces: Callable[[str, bool], tuple[Piece, ...]] = attrs.field(init=False)
+    _heads: tuple[Heads, Heads] = attrs.field(init=False)
+    """What the latest texts began with; those of crowded texts are the second."""
 
     @classmethod
     def load(cls, *, mentions: bool = False) -> Converter:
@@ -58,32 +62,49 @@ class Converter:
         # An answer that grows, or is cut, is converted many times with few paragraphs changed.
         return lru_cache(maxsize=512)(self._read)
 
+    @_heads.default
+    def _remember_beginnings(self) -> tuple[Heads, Heads]:
+        plain, crowded = (Head(Builder(notify=self._mentions, crowded=c)) for c in (False, True))
+        return Heads(plain), Heads(crowded)
+
     def as_it_is(self, text: str) -> Formatted:
         """Return a text without entities."""
         text = cleaned(text).strip(EDGES)
         return Formatted(text if self._mentions else unmentioned(text))
 
-    def _convert(self, markdown: str) -> Formatted:
-        markdown = markdown.replace("\0", " ")  # as the server does; the parser has a sign for it
+    def _convert(self, written: str) -> Formatted:
+        # As the server and the parser do; the parser has a sign for NUL.
+        markdown = _NEWLINE.sub("\n", written.replace("\0", " "))
         try:
-            tokens = self._parser.parse(markdown)
-            found = self._lay_out(markdown, tokens, crowded=False)
+            found = self._lay_out(markdown, self._heads[0])
             if len(found.entities) > MAX_ENTITIES:
-                found = self._lay_out(markdown, tokens, crowded=True)
+                found = self._lay_out(markdown, self._heads[1])
         except (_TooDeep, RecursionError):
-            return self.as_it_is(markdown)
+            return self.as_it_is(written)
         if not found.text:  # nothing but markup: better than a message that is refused as empty
-            return self.as_it_is(markdown)
+            return self.as_it_is(written)
         return attrs.evolve(found, entities=found.entities[:MAX_ENTITIES])
 
-    def _lay_out(self, markdown: str, tokens: Sequence[Token], *, crowded: bool) -> Formatted:
-        builder = Builder(notify=self._mentions, crowded=crowded)
-        _Layout(self._pieces, builder, markdown.split("\n")).put(tokens)
-        return builder.done()
+    def _lay_out(self, markdown: str, heads: Heads) -> Formatted:
+        head = heads.longest(markdown)
+        rest = markdown[head.size :]
+        tokens = self.parser.parse(rest)
+        lines = rest.split("\n")
+        layout = _Layout(self._pieces, head.builder.copy(), [head.above, *lines], begun=head.begun)
+        index, line = last_closed(tokens, len(lines))
+        layout.put(tokens[:index])
+        if line:
+            size = head.size + len("\n".join(lines[:line])) + 1
+            seen = size + len("\n".join(lines[line : line + LOOKAHEAD])) + 1
+            builder = layout.builder.copy()
+            head = Head(builder, markdown[:seen], size, lines[line - 1], begun=layout.begun)
+        heads.keep(head)
+        layout.put(tokens[index:])
+        return layout.builder.done()
 
     def _read(self, content: str, visible: bool) -> tuple[Piece, ...]:
         tokens: list[Token] = []
-        self._parser.inline.parse(content, self._parser, {}, tokens)
+        self.parser.inline.parse(content, self.parser, {}, tokens)
         return tuple(piece for piece in pieces_of(tokens, visible=visible) if piece[0])
 
 
@@ -92,8 +113,11 @@ class _Layout:
     """Puts blocks one below the other, as far apart as they were written."""
 
     _pieces: Callable[[str, bool], Iterable[Piece]]
-    _builder: Builder
+    builder: Builder
     _lines: Sequence[str]
+    """The line above the first block's, and all from there on."""
+    begun: bool
+    """Whether nothing stands between the latest gap or mark and what comes now."""
     _styles: Styles = PLAIN
     """What all text of the open blocks has."""
     _heading: bool = False
@@ -104,8 +128,6 @@ class _Layout:
     _quotes: int = 0
     _done: int = 0
     """Characters of the next paragraph that its list item has shown already."""
-    _begun: bool = True
-    """Whether nothing stands between the latest gap or mark and what comes now."""
 
     def put(self, tokens: Sequence[Token]) -> None:
         """Put all blocks."""
@@ -118,18 +140,17 @@ class _Layout:
                 _HANDLERS[token.type](self, token)
 
     def _put(self, text: str, styles: Styles = PLAIN) -> None:
-        self._builder.put(text, styles | self._styles if self._styles else styles)
-        self._begun = False
+        self.builder.put(text, styles | self._styles if self._styles else styles)
+        self.begun = False
 
     def _gap(self, token: Token, *, margin: bool = False) -> None:
         """Begin a new line, behind an empty one where there was one; ``margin`` without indent."""
-        if self._begun:
+        if self.begun:
             return
-        start = token.map[0] if token.map else 0
-        above = self._lines[start - 1] if 0 < start <= len(self._lines) else ""
-        gap = "\n" if above.strip(" \t>\r") else "\n\n"
+        above = self._lines[token.map[0]] if token.map else ""
+        gap = "\n" if above.strip(" \t>") else "\n\n"
         self._put(gap if margin else gap + "".join(self._indents))
-        self._begun = True
+        self.begun = True
 
     def open_paragraph(self, token: Token) -> None:
         self._gap(token)
@@ -138,7 +159,7 @@ class _Layout:
     def put_inline(self, token: Token) -> None:
         indent = "\n" + "".join(self._indents)
         more = _BOLD if self._heading else PLAIN
-        for text, styles in self._pieces(token.content[self._done :], self._builder.crowded):
+        for text, styles in self._pieces(token.content[self._done :], self.builder.crowded):
             self._put(text.replace("\n", indent), styles | more if more else styles)
         self._done = 0
 
@@ -163,11 +184,11 @@ class _Layout:
             mark = box if number is None else mark + box
         self._put(mark)
         self._indents.append(_INDENT)
-        self._begun = True
+        self.begun = True
 
     def close_item(self, _: Token) -> None:
         self._indents.pop()
-        self._begun = False
+        self.begun = False
 
     def open_quote(self, token: Token) -> None:
         """Begin a quotation. One inside another is marked, as Telegram nests none."""
@@ -178,7 +199,7 @@ class _Layout:
             self._styles = frozenset({QUOTE})
         else:
             self._put(self._indents[-1])
-            self._begun = True
+            self.begun = True
 
     def close_quote(self, _: Token) -> None:
         self._indents.pop()
@@ -209,7 +230,7 @@ class _Layout:
         return cleaned("".join(text for text, _ in self._pieces(content, True)))
 
     def _put_monospace(self, code: str, language: str = "") -> None:
-        if code and not self._builder.at_line_start:
+        if code and not self.builder.at_line_start:
             self._put("\n")
         if code.startswith(" "):  # the server would cut off the indentation of the first line
             code = f"\u00a0{code[1:]}"

@@ -83,6 +83,11 @@ class Builder:
         self._size += len(text)
         self._last = text[-1]
 
+    def copy(self) -> Builder:
+        """Return another one that goes on from here."""
+        pieces, opened, spans = ["".join(self._pieces)], dict(self._open), list(self._spans)
+        return attrs.evolve(self, pieces=pieces, open=opened, spans=spans)
+
     def done(self) -> Formatted:
         """Return the whole, without the blanks at its ends and at those of its entities."""
         spans = self._spans + [(start, self._size, style) for style, start in self._open.items()]
