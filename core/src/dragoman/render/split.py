@@ -11,7 +11,7 @@ from typing import Final
 
 import attrs
 
-from dragoman.render.blocks import resumption, scan
+from dragoman.render.blocks import Block, resumption, scan
 from dragoman.render.cutter import Cutter, Piece
 
 SMALLEST: Final = 8
@@ -59,6 +59,10 @@ class GrowingSplit:
     length: Callable[[str], int]
     _text: str = attrs.field(default="", init=False, repr=False)
     _pieces: list[Piece] = attrs.field(factory=list, init=False, repr=False)
+    _blocks: list[Block] = attrs.field(factory=list, init=False, repr=False)
+    _line: int = attrs.field(default=0, init=False, repr=False)
+    """The last line from which `scan` can go on; it ends at ``_line_end``."""
+    _line_end: int = attrs.field(default=0, init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         if self.limit < SMALLEST:
@@ -73,12 +77,17 @@ class GrowingSplit:
             kept += 1
         pieces = self._pieces[:kept]
         start, place = (pieces[-1].next, pieces[-1].place) if pieces else (0, 0)
-        blocks = scan(markdown, self.limit, place)
+        line = self._line if same > self._line_end else place
+        blocks = [block for block in self._blocks if block.end <= line]
+        blocks += scan(markdown, self.limit, line)
         for piece in Cutter(markdown, self.limit, self.length, blocks).pieces(start):
             place = resumption(markdown, blocks, start, piece.next) or place
             start, piece.place = piece.next, place
             pieces.append(piece)
-        self._text, self._pieces = markdown, pieces
+        self._text, self._pieces, self._blocks = markdown, pieces, blocks
+        self._line = resumption(markdown, blocks, line, max(markdown.rfind("\n"), line)) or line
+        end = markdown.find("\n", self._line)
+        self._line_end = end if end >= 0 else len(markdown)
         return [piece.part for piece in pieces if piece.part]
 
 
