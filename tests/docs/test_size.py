@@ -4,7 +4,7 @@ import ast
 import io
 import tokenize
 
-REACHED = 11_600
+REACHED = 11_580
 """Lines of code. The aim is 9,000: this figure only ever goes down."""
 
 

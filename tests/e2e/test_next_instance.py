@@ -97,7 +97,7 @@ def test_fc_rst_08_after_an_end_during_a_run_the_next_instance_meets_no_other_po
         fake.until(lambda: "word5" in "".join(fake.said_by_bot(ANNA)), 30)
         known = end(fake, gateway)
         assert unfinished(gateway) == ()
-        assert fake.said_by_bot(ANNA)[0].endswith("*(interrupted by a restart)*")
+        assert fake.said_by_bot(ANNA)[0].endswith("(interrupted by a restart)")
         gateway.start()
         until_it_polls(fake, known)
         fake.say(ANNA, ANNA, "hello")

@@ -115,7 +115,8 @@ class Weather(StubPlatform):
         if self.capabilities.idempotent_send or method != "send":
             kinds.append(Unknown("no answer"))
         fault = self.chance.choice(kinds)
-        if isinstance(fault, Refused) and message.plain:
+        tried = {Refused: message.plain, Expired: message.ordinary}
+        if tried.get(type(fault)):
             return NotSent("down")
         return fault() if callable(fault) else fault
 
