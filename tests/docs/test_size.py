@@ -5,7 +5,7 @@ import io
 import tokenize
 
 REACHED = 11_580
-"""Lines of code. The aim is 9,000: this figure only ever goes down."""
+"""Lines of code. The aim is 9,000: a rise has its reason in docs/decisions/size-of-core.md."""
 
 
 def test_core_without_its_test_kit_stays_below_its_limit(root):
