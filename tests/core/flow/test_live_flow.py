@@ -631,3 +631,25 @@ async def test_fc_edt_05_a_stream_that_the_platform_ends_costs_no_text(closes):
         assert platform.shown() == [WHOLE]
         assert platform.calls.count("send") == 1
         assert bool(platform.appended) == (closes > 1)
+
+
+async def test_a_line_on_what_runs_opens_no_message_of_its_own():
+    """B6: it would be left behind, as a sign that means nothing."""
+    clock = VirtualClock()
+
+    async def script(request, host):
+        yield TextDelta("1", "full " * 29)
+        await clock.sleep(3)
+        yield ToolStarted("1", "search")
+        await clock.sleep(3)
+        yield ToolFinished("1", "search")
+        yield Finished()
+
+    plugin = StubPlugin(runtimes={"scripted": ScriptedRuntime(script)})
+    plugin.platform().capabilities = can(idempotent_send=True, max_text=200)
+    async with gateway(plugin, clock=clock) as stage:
+        await stage.platform.say("go")
+        await clock.advance(10)
+        await stage.quiet()
+        [message] = stage.platform.messages
+        assert message.texts == [("full " * 29).rstrip()]

@@ -216,8 +216,9 @@ class Live:
     async def _show(self) -> None:
         """Make the one call that brings the screen closest to the text, if any is needed."""
         mark = self._preview.mark(self._clock.boot())
-        source = self._preview.source(self._clock.boot())
-        texts = await self._in_parts(source) if source.strip() else []
+        texts = await self._in_parts(self._preview.source(self._clock.boot()))
+        if len(texts) > max(len(self._parts), 1):  # no message only for a line that goes away
+            texts = await self._in_parts(self._preview.source(self._clock.boot(), bare=True))
         for number, wanted in enumerate(texts):
             if number == len(self._parts):
                 self._parts.append(await self._open(number))

@@ -34,17 +34,18 @@ class View:
     silences: tuple[str, ...] = ()
     veiled: bool = False
 
-    def growing(self, answer: Answer, closer: OpenText | None) -> str:
+    def growing(self, answer: Answer, closer: OpenText | None, *, bare: bool = False) -> str:
         """Return what an answer that is being written shows, as Markdown; blank for nothing.
 
-        ``closer`` closes what is open in its text.
+        ``closer`` closes what is open in its text. A ``bare`` one has no line on what runs now.
         """
         body = ""
         if not self.veiled and not self._may_stay_silent(answer.text):
             body = self.body(answer)
         if closer:
             body = closer.shown(body)
-        status = answer.status if self.veiled or self.verbosity == "status" else ""
+        told = not bare and (self.veiled or self.verbosity == "status")
+        status = answer.status if told else ""
         return "\n\n".join(text for text in (body, status) if text)
 
     def body(self, answer: Answer) -> str:
@@ -118,11 +119,14 @@ class Preview:
         )
         return float("inf") if at is None else at - now
 
-    def source(self, now: float) -> str:
-        """Return what should be visible now, as Markdown; blank for nothing."""
-        source = self.view.growing(self.answer, self.closer)
+    def source(self, now: float, *, bare: bool = False) -> str:
+        """Return what should be visible now, as Markdown; blank for nothing.
+
+        A ``bare`` one has no lines that go away again.
+        """
+        source = self.view.growing(self.answer, self.closer, bare=bare)
         minutes = self._silent(now)
-        if minutes * 60 >= WORKING_SECONDS:
+        if minutes * 60 >= WORKING_SECONDS and not bare:
             source = f"{source}\n\n*(still working, {minutes} min)*".lstrip("\n")
         return source
 
