@@ -5,7 +5,7 @@ import pytest
 
 from dragoman import PlatformStatus, StoreUnavailable
 from dragoman.health import Health
-from dragoman.protocols import Mount
+from dragoman.hosting import Mount
 from dragoman.store.sqlite import open_sqlite
 from dragoman.testing import StubPlugin, VirtualClock
 from stage import gateway, table

@@ -7,7 +7,6 @@ import os
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import Final
 
 import anyio
@@ -197,17 +196,21 @@ class Application:
                 await outbox.resume()
                 await door.expire_waiting()
 
-                async def look() -> None:
-                    await outbox.resume()
-                    turns.look()
-
                 tasks.start_soon(turns.run)
                 tasks.start_soon(turns.renew)
-                if self.manifest.store != ":memory:":  # nobody else could write to that one
-                    data_dir = self.manifest.data_dir
-                    tasks.start_soon(partial(answer, data_dir, look, clock=self.clock, log=log))
+                tasks.start_soon(self._listen, outbox, turns, log)
                 yield _Services(store, outbox, sinks, turns, running, router, door)
             tasks.cancel_scope.cancel()
+
+    async def _listen(self, outbox: Outbox, turns: Turns, log: logging.Logger) -> None:
+        """Look at what other processes wrote whenever they ring."""
+
+        async def look() -> None:
+            await outbox.resume()
+            turns.look()
+
+        if self.manifest.store != ":memory:":  # nobody else could write to that one
+            await answer(self.manifest.data_dir, look, clock=self.clock, log=log)
 
     def _exits(self, assembly: Assembly) -> dict[str, Exit]:
         uncertain = self.manifest.delivery.uncertain

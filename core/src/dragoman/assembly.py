@@ -18,11 +18,12 @@ from dragoman.components import Component
 from dragoman.errors import DragomanError, PluginError
 from dragoman.health import Health
 from dragoman.host import ComponentHost
+from dragoman.hosting import NetworkPolicy
 from dragoman.lifetime import Lifetime
 from dragoman.logs import logger
 from dragoman.manifest.model import ComponentTable, Manifest
 from dragoman.plugins.catalogue import Catalogue
-from dragoman.protocols import MemoryStore, NetworkPolicy, Platform, Runtime, Sink
+from dragoman.protocols import MemoryStore, Platform, Runtime, Sink
 from dragoman.secret import Redactor
 from dragoman.store.protocol import Store
 from dragoman.store.sqlite import open_sqlite

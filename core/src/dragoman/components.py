@@ -9,8 +9,8 @@ from typing import Generic, TypeVar
 
 import attrs
 
+from dragoman.hosting import Host
 from dragoman.messages import Inbound
-from dragoman.protocols import Host
 
 ConfigT = TypeVar("ConfigT")
 ProductT_co = TypeVar("ProductT_co", covariant=True)

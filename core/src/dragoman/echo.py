@@ -10,9 +10,9 @@ import attrs
 from dragoman.clock import Clock
 from dragoman.components import Component
 from dragoman.hookspecs import hookimpl
+from dragoman.hosting import Host
 from dragoman.protocols import (
     EncodedInput,
-    Host,
     Runtime,
     RuntimeCapabilities,
     TurnHost,

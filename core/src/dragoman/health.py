@@ -11,8 +11,8 @@ import attrs
 from dragoman.clock import Clock
 from dragoman.errors import StoreUnavailable
 from dragoman.hookspecs import PlatformStatus
+from dragoman.hosting import Mount, PlatformHealth
 from dragoman.messages import Deliver, Inbound
-from dragoman.protocols import Mount, PlatformHealth
 from dragoman.store.protocol import Store
 
 ValueT = TypeVar("ValueT")

@@ -13,7 +13,7 @@ from anyio.abc import TaskGroup
 from dragoman.clock import Clock
 from dragoman.errors import AccountMismatch
 from dragoman.health import Health
-from dragoman.protocols import Gateway, NetworkPolicy
+from dragoman.hosting import Gateway, NetworkPolicy
 from dragoman.store.operations import DeleteValue, PutValue
 from dragoman.store.protocol import Store
 

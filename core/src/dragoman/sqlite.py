@@ -11,7 +11,7 @@ import attrs
 
 from dragoman.components import Component
 from dragoman.hookspecs import hookimpl
-from dragoman.protocols import Host
+from dragoman.hosting import Host
 
 if TYPE_CHECKING:
     from dragoman.store.protocol import Store

@@ -13,7 +13,11 @@ import dragoman
 
 CORE = Path(dragoman.__file__).parent
 ROOT = Path(__file__).resolve().parents[3]
-JUDGES = ("tests/core/render/test_pacing.py", "tests/core/flow/test_live_flow.py")
+JUDGES = (
+    "tests/core/render/test_pacing.py",
+    "tests/core/flow/test_live_flow.py",
+    "tests/core/flow/test_live_ways.py",
+)
 
 
 @attrs.frozen

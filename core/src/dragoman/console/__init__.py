@@ -9,7 +9,8 @@ import attrs
 
 from dragoman.components import Component
 from dragoman.hookspecs import hookimpl
-from dragoman.protocols import Host, Platform
+from dragoman.hosting import Host
+from dragoman.protocols import Platform
 
 
 @attrs.frozen

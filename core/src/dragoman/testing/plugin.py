@@ -10,7 +10,8 @@ import attrs
 
 from dragoman.components import Component
 from dragoman.hookspecs import hookimpl
-from dragoman.protocols import Host, MemoryStore, Platform, Runtime, Sink
+from dragoman.hosting import Host
+from dragoman.protocols import MemoryStore, Platform, Runtime, Sink
 from dragoman.testing.platform import StubConfig, StubPlatform
 
 ObjectT = TypeVar("ObjectT")

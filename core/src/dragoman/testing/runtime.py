@@ -8,13 +8,7 @@ from typing import TypeAlias
 
 import attrs
 
-from dragoman.protocols import (
-    EncodedInput,
-    RuntimeCapabilities,
-    TurnHost,
-    TurnInput,
-    TurnRequest,
-)
+from dragoman.protocols import EncodedInput, RuntimeCapabilities, TurnHost, TurnInput, TurnRequest
 from dragoman.runevents import Finished, RunEvent, TextBlock
 
 Script: TypeAlias = Callable[[TurnRequest, TurnHost], AsyncIterator[RunEvent]]
