@@ -57,7 +57,7 @@ def test_a_file_of_a_tool_arrives_behind_the_answer(drawing):
     [call] = api.wait_calls("sendPhoto", 1, 30)
     assert list(api.messages(ANNA).values()) == ["Here it is."]
     assert call["params"]["photo"] == File("chart.png", "image/png", bytes(range(256)))
-    assert call["params"]["caption"] == "a *chart*"
+    assert call["params"]["caption"] == "a chart"
     outgoing = gateway.folder / ".dragoman" / "outgoing"
     api.say(ANNA, "draw", message_id=2)
     api.wait_calls("sendPhoto", 2, 30)

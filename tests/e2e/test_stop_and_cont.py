@@ -69,8 +69,8 @@ class SlowBotApi(BotApi):
     held: threading.Event = attrs.field(factory=threading.Event)
     release: threading.Event = attrs.field(factory=threading.Event)
 
-    async def _handle(self, path, body):
-        answer = await super()._handle(path, body)
+    async def _handle(self, path, body, content_type):
+        answer = await super()._handle(path, body, content_type)
         if path.endswith("/sendMessage") and f'"chat_id":{self.chat},'.encode() in body.replace(
             b" ", b""
         ):

@@ -32,7 +32,7 @@ from stage import can, gateway
 
 pytestmark = pytest.mark.anyio
 
-SEEDS = 60
+SEEDS = 40
 SIGNS = {WORKING_NOTICE, SURPLUS, PLACEHOLDER}
 WORDS = [
     "word",

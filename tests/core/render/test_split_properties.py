@@ -85,6 +85,7 @@ def test_proof_with_a_hundred_thousand_documents():
     assert totals["documents"] == 100_000
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_a_broken_splitter_is_noticed(mutant, tmp_path):
     mutant.write(tmp_path)
