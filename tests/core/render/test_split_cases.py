@@ -237,3 +237,11 @@ def test_a_short_text_is_measured_once():
     asked = []
     assert split("short", 4096, lambda text: asked.append(text) or len(text)) == ["short"]
     assert asked == ["short"]
+
+
+@pytest.mark.parametrize("rest", ["-\n\nmore", "---", "- b", "1. b", "# b", "> b"])
+def test_a_cut_inside_a_line_makes_no_block_of_what_follows(rest):
+    """B6: the rest of a word, or of a line, is what it was, and not a list, a heading or a rule."""
+    glued, apart = "ab" * 31 + "a" + rest, f"{'word ' * 12}www {rest}"
+    for text in (glued, apart):
+        assert not split(text, 64, len)[1].startswith(rest[:1])

@@ -19,6 +19,10 @@ _RUN: Final = re.compile(
 
 _SENTENCE_END: Final = re.compile(r"""[.!?:;\u2026]["'\u201d\u2019)\]*_]{0,3}\Z""")
 _MARKER_AHEAD: Final = re.compile(r"[ \t]{0,3}(?:`{3}|~{3})")
+_BLOCK_AHEAD: Final = re.compile(
+    r"[ \t]{0,3}(?:>|(?:[-+*]|\d{1,9}[.)]|\#{1,6})(?=\s|\Z)|[-*_]+[ \t]*(?=\n|\Z))"
+)
+"""What would begin a list, a heading, a quote or a rule, were it the beginning of a message."""
 _MARKER_LINE: Final = re.compile(r"[ \t]*(?:`{3,}[^`\n]*|~{3,}[^\n]*)")
 _PARAGRAPH, _LINE, _SENTENCE, _WORD = range(4)
 _SHARES: Final = (2, 4)
@@ -57,13 +61,13 @@ def code_breaks(text: str, start: int, fit: int) -> Iterator[int]:
 
 
 def hard_breaks(text: str, start: int, fit: int) -> Iterator[int]:
-    """Yield positions between two characters: one that makes no fence of a run of marks, first."""
+    """Yield positions between two characters: one that makes no block of what follows, first."""
     last = last_boundary(text, start, fit)
     at = last
     for _ in range(_STEPS):
         if at <= start + (fit - start) // 2:
             break
-        if not _makes_fence(text, start, at, at):
+        if not _makes_block(text, start, at, at):
             yield at
             break
         at = last_boundary(text, start, at - 1)
@@ -104,7 +108,7 @@ def _by_preference(
                 if low <= at < high
                 and not _tears(around, at)
                 and separable(text, at, resume)
-                and not (kind >= _SENTENCE and _makes_fence(text, start, at, resume))
+                and not (kind >= _SENTENCE and _makes_block(text, start, at, resume))
             )
             yield from islice(usable, _TRIES)
         high = low
@@ -113,6 +117,12 @@ def _by_preference(
 def _tears(around: Sequence[Span], at: int) -> bool:
     index = bisect_left(around, (at, 0)) - 1
     return index >= 0 and around[index][0] < at < around[index][1]
+
+
+def _makes_block(text: str, start: int, end: int, resume: int) -> bool:
+    """Whether a cut inside a line of prose leaves a block at either side that was none before."""
+    ahead = _BLOCK_AHEAD.match(text, resume)
+    return ahead is not None or _makes_fence(text, start, end, resume)
 
 
 def _makes_fence(text: str, start: int, end: int, resume: int) -> bool:
