@@ -13,6 +13,7 @@ import regex
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from dragoman.render.tables import FAR
 from rendering.documents import Document
 
 PARSER: Final = MarkdownIt().enable(["table", "strikethrough"])
@@ -203,6 +204,9 @@ def _same_tables(document: Document, whole: Structure, apart: Structure) -> None
         parts = apart.tables.get(name, [])
         if {tuple(row) for row in parts if row[0].endswith(" columns")} != {tuple(rows[0])}:
             raise Wrong(f"table {name}: {parts[:1]} instead of {rows[:1]}")
+        far = max(sum(map(len, row)) for row in rows) > FAR  # what is that far off has no column
+        if far and Counter("".join(_columns(rows))) == Counter("".join(_columns(parts))):
+            continue
         if _columns(rows) != _columns(parts):
             raise Wrong(f"table {name}: {_columns(parts)} instead of {_columns(rows)}")
 

@@ -175,7 +175,7 @@ class Campaign:
 
     def run(self) -> Result:
         """Talk, kill, and look at what is shown."""
-        share = self.crowd.total // (self.plan.kills + 1)
+        share = self.crowd.total * 2 // (3 * (self.plan.kills + 1))  # the rest is for waiting
         with self.gateway:
             self.crowd.begin()
             while len(self.in_flight) < self.plan.kills:

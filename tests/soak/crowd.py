@@ -136,4 +136,6 @@ class Crowd:
 
 def _message(dice: random.Random, number: int) -> str:
     words = ("lorem", "ipsum", "dolor", "amet", "velit", "magna", "sunt", "culpa", "anim")
-    return " ".join([str(number), *dice.choices(words, k=dice.randint(*WORDS) - 1)])
+    return " ".join(
+        [str(number), *dice.choices(words, k=max(dice.randint(*WORDS), dice.randint(*WORDS)) - 1)]
+    )

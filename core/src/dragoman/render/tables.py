@@ -10,7 +10,7 @@ import attrs
 _PIPE: Final = re.compile(r"(?<!\\)\|")
 _CELL: Final = re.compile(r":?-+:?")
 _NO_ROW: Final = re.compile(r"[>#<]")
-_FAR: Final = 65_536
+FAR: Final = 65_536
 """Rows of more characters are continued in their first column."""
 
 
@@ -42,8 +42,8 @@ class Table:
 
         Inside a row empty cells come with them, so that the rest stays in its column.
         """
-        row = text.rfind("\n", max(self.body, at - _FAR), at) + 1 or self.body
-        if row == at or at - row > _FAR:
+        row = text.rfind("\n", max(self.body, at - FAR), at) + 1 or self.body
+        if row == at or at - row > FAR:
             return self.head
         cells = text.count("|", row, at) - text.count("\\|", row, at)
         leading = text[row:at].lstrip().startswith("|")
