@@ -13,7 +13,7 @@ import regex
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from dragoman.render.tables import FAR
+from dragoman.render.indents import FAR
 from rendering.documents import Document
 
 PARSER: Final = MarkdownIt().enable(["table", "strikethrough"])

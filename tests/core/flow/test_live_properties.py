@@ -25,8 +25,12 @@ from dragoman import (
     Unknown,
 )
 from dragoman.flow.live import PLACEHOLDER, SURPLUS
+from dragoman.flow.parts import RESERVE
 from dragoman.flow.turn import WORKING_NOTICE
 from dragoman.manifest.model import Access, Profile
+from dragoman.render.answer import Answer
+from dragoman.render.preview import View
+from dragoman.render.split import split
 from dragoman.testing import ScriptedRuntime, StubPlatform, StubPlugin, VirtualClock
 from stage import can, gateway
 
@@ -95,7 +99,11 @@ class Weather(StubPlatform):
     seen: list[tuple[float, str, str, bool]] = attrs.field(factory=list)
     closed_until: float = 0.0
     early: int = 0
-    refused: set[str] = attrs.field(factory=set)
+    events: list[object] = attrs.field(factory=list)
+
+    @property
+    def measure(self):
+        return self.capabilities.dialect.length
 
     async def draft(self, address, message):
         await self._begin("draft", address, message)
@@ -140,6 +148,7 @@ def scene(seed, *, stormy):
     platform = Weather(
         clock=clock, chance=chance, stormy=stormy, capabilities=drawn_capabilities(chance)
     )
+    platform.events = [event for _, event in events]
     plugin = StubPlugin(runtimes={"scripted": ScriptedRuntime(script)})
     plugin.platforms["stub"] = platform
     profile = Profile(runtime="scripted", verbosity=chance.choice(["final", "status", "full"]))
@@ -159,7 +168,17 @@ async def play(seed, *, stormy):
             ):
                 break
         rows = await stage.rows("SELECT text, state FROM deliveries ORDER BY part, number")
+        whole = View(profile.verbosity).whole(answer_of([*platform.events, Finished()]), Finished())
+        parts = split(whole, platform.capabilities.max_text - RESERVE, platform.measure)
+        assert [text for text, _ in rows if text not in {*SIGNS, ""}] == parts
         return place, platform, rows
+
+
+def answer_of(events):
+    answer = Answer(1 << 20)
+    for event in events:
+        answer.feed(event)
+    return answer
 
 
 def judge(place, platform, rows):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import secrets
 from collections.abc import Iterator
-from itertools import zip_longest
 from typing import Final
 
 import anyio
@@ -15,6 +14,7 @@ from dragoman.capabilities import Capabilities, Transport
 from dragoman.clock import Clock
 from dragoman.console.terminal import Terminal
 from dragoman.messages import Address, Deliver, Inbound, Outbound, Receipt, Sender
+from dragoman.render.search import common
 
 SILENCE: Final = 2.0
 """Seconds after which the next line is asked for although nothing came back."""
@@ -124,8 +124,8 @@ def _following(before: str, text: str) -> str:
     """Return what to write below ``before``, which stays, so that ``text`` can be read."""
     if text.startswith(before):
         return text[len(before) :]
-    common = next(n for n, pair in enumerate(zip_longest(before, text)) if len({*pair}) > 1)
-    if {before[common : common + 1], text[common : common + 1]} <= {"", "\n"}:
-        return text[common:]  # whole lines went, or came
-    rest = text[before.rfind("\n", 0, common) + 1 :]
+    same = common(before, text)
+    if {before[same : same + 1], text[same : same + 1]} <= {"", "\n"}:
+        return text[same:]  # whole lines went, or came
+    rest = text[before.rfind("\n", 0, same) + 1 :]
     return f"\n{rest}"

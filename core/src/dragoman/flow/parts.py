@@ -10,7 +10,7 @@ import attrs
 from dragoman.capabilities import Capabilities
 from dragoman.causes import describe
 from dragoman.logs import Log
-from dragoman.render.split import GrowingSplit, common, split
+from dragoman.render.split import GrowingSplit, split
 
 RESERVE: Final = 48
 """Room that every part leaves for a mark that may have to be added to it."""
@@ -25,17 +25,14 @@ class Parting:
     _can: Capabilities
     _log: Log
     _split: GrowingSplit = attrs.field(init=False)
-    _seen: str = attrs.field(init=False, default="", repr=False)
 
     def __attrs_post_init__(self) -> None:
         self._split = GrowingSplit(_limit(self._can), self._can.dialect.length)
 
     async def parts(self, text: str) -> list[str]:
         """Return the text as it is now in parts."""
-        fresh = len(text) - common(self._seen, text)
-        self._seen = text
         try:
-            if fresh < LARGE_TEXT:
+            if self._split.fresh(text) < LARGE_TEXT:
                 return self._split.parts(text)
             return await anyio.to_thread.run_sync(self._split.parts, text)
         except Exception as error:  # noqa: BLE001 - an adapter's dialect must not cost the text

@@ -13,7 +13,7 @@ _LEAD: Final = re.compile(r"[ \t]*+(?=\S)")
 _LEADS: Final = re.compile(r"^[ \t]*+(?=\S)", re.MULTILINE)
 _NEXT: Final = re.compile(r"\n([ \t]*+)(?=\S)")
 
-_FAR: Final = 65_536
+FAR: Final = 65_536
 """Of a line with more characters it is not known where it began."""
 
 
@@ -28,7 +28,7 @@ def excess(text: str, start: int, block: bool) -> int:
     A list item would be code there, or go on with the paragraph before it; so would a ``block``
     that begins in that line. Other indentation is left as it is.
     """
-    line = text.rfind("\n", max(start - _FAR, 0), start) + 1
+    line = text.rfind("\n", max(start - FAR, 0), start) + 1
     lead = _LEAD.match(text, line)
     if start == 0 or lead is None or not (block or _ITEM.match(text, lead.end())):
         return 0

@@ -1,4 +1,4 @@
-"""How much fits: a search that asks an expensive measure few times."""
+"""Searches by halving: how much fits, asking an expensive measure few times; how much is the same."""
 
 from __future__ import annotations
 
@@ -39,3 +39,17 @@ def longest_fit(measure: Callable[[int], int], start: int, stop: int, *, limit: 
         else:
             high, high_size = probe, size
     return max(low, start + 1)
+
+
+def common(first: str, second: str) -> int:
+    """Return how many characters two texts have in common at their beginning."""
+    low, high = 0, min(len(first), len(second))
+    if first[:high] == second[:high]:
+        return high
+    while high - low > 1:
+        middle = (low + high) // 2
+        if first[low:middle] == second[low:middle]:
+            low = middle
+        else:
+            high = middle
+    return low

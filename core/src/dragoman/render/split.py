@@ -13,6 +13,7 @@ import attrs
 
 from dragoman.render.blocks import Block, resumption, scan
 from dragoman.render.cutter import Cutter, Piece
+from dragoman.render.search import common
 
 SMALLEST: Final = 8
 """The widest character takes four units, a few more where a platform escapes it."""
@@ -69,6 +70,10 @@ class GrowingSplit:
             msg = f"a part needs a limit of at least {SMALLEST}, not {self.limit}"
             raise ValueError(msg)
 
+    def fresh(self, markdown: str) -> int:
+        """Return how many characters of a text are not those of the one before."""
+        return len(markdown) - common(self._text, markdown)
+
     def parts(self, markdown: str) -> list[str]:
         """Return the parts of a text."""
         same = common(self._text, markdown)
@@ -89,17 +94,3 @@ class GrowingSplit:
         end = markdown.find("\n", self._line)
         self._line_end = end if end >= 0 else len(markdown)
         return [piece.part for piece in pieces if piece.part]
-
-
-def common(first: str, second: str) -> int:
-    """Return how many characters two texts have in common at their beginning."""
-    low, high = 0, min(len(first), len(second))
-    if first[:high] == second[:high]:
-        return high
-    while high - low > 1:
-        middle = (low + high) // 2
-        if first[low:middle] == second[low:middle]:
-            low = middle
-        else:
-            high = middle
-    return low

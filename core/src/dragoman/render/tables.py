@@ -7,11 +7,11 @@ from typing import Final
 
 import attrs
 
+from dragoman.render.indents import FAR
+
 _PIPE: Final = re.compile(r"(?<!\\)\|")
 _CELL: Final = re.compile(r":?-+:?")
 _NO_ROW: Final = re.compile(r"[>#<]")
-FAR: Final = 65_536
-"""Rows of more characters are continued in their first column."""
 
 
 @attrs.frozen
@@ -40,7 +40,8 @@ class Table:
     def reopener(self, text: str, at: int) -> str:
         """Return the lines that come before the rest of the table in another message.
 
-        Inside a row empty cells come with them, so that the rest stays in its column.
+        Inside a row empty cells come with them, so that the rest stays in its column; that of a row
+        which began too far back is continued in the first.
         """
         row = text.rfind("\n", max(self.body, at - FAR), at) + 1 or self.body
         if row == at or at - row > FAR:
