@@ -29,6 +29,8 @@ _SHARES: Final = (2, 4)
 """A cut keeps at least a half of what fits; where there is none, a quarter."""
 _TRIES: Final = 3
 _STEPS: Final = 64
+_AHEAD: Final = 256
+"""How far a rule is looked for, in characters: a longer run of marks is taken for one."""
 
 
 def text_breaks(text: str, start: int, fit: int, reach: int) -> Iterator[int]:
@@ -121,7 +123,7 @@ def _tears(around: Sequence[Span], at: int) -> bool:
 
 def _makes_block(text: str, start: int, end: int, resume: int) -> bool:
     """Whether a cut inside a line of prose leaves a block at either side that was none before."""
-    ahead = _BLOCK_AHEAD.match(text, resume)
+    ahead = _BLOCK_AHEAD.match(text, resume, resume + _AHEAD)
     return ahead is not None or _makes_fence(text, start, end, resume)
 
 
