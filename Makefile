@@ -69,6 +69,7 @@ lock:
 	  --no-emit-package dragoman-telegram --no-emit-package dragoman-openai --no-emit-package dragoman-http \
 	  --no-emit-package dragoman-memory --no-emit-package dragoman-trace -o requirements/dev.txt
 	$(UV_LOCK) --group pyproject.toml:peers -o requirements/peers.txt
+	$(UV_LOCK) --group pyproject.toml:yepcord -o requirements/yepcord.txt
 	$(UV_LOCK) --group pyproject.toml:build -o requirements/build.txt
 	$(UV_LOCK) --resolution lowest-direct core/pyproject.toml -o requirements/oldest.txt
 
