@@ -310,6 +310,7 @@ class Application:
                 services.outbox.connected(clean.platform)
 
         health.back = services.outbox.connected
+        health.commands = services.door.chat_commands
         for name in assembly.platforms:
             tasks.start_soon(connect, name)
 

@@ -105,6 +105,11 @@ class Capabilities:
     ``rate`` is what one channel bears, ``group_rate`` what a group does: sends and edits together,
     over all its threads. ``draft`` says that the platform is a `dragoman.Drafts`. ``files`` are
     those that may be sent; ``None`` is for none.
+
+    ``idempotent_window`` is for how many seconds after the first attempt an idempotent send may be
+    repeated; ``None`` is for ever. ``delete``, ``reactions`` and ``fetch`` say that the platform is
+    a `dragoman.Deletes`, `dragoman.Reactions` or `dragoman.Fetches`; ``fetch`` is the size of the
+    largest file that can be had, bytes. ``buttons`` is how many one message may have.
     """
 
     max_text: int = attrs.field(validator=attrs.validators.ge(64))
@@ -115,8 +120,13 @@ class Capabilities:
     final_edit: bool = False
     typing: bool = False
     idempotent_send: bool = False
+    idempotent_window: float | None = None
     look_up: bool = False
     draft: bool = False
+    delete: bool = False
+    reactions: bool = False
+    buttons: int = 0
+    fetch: int | None = None
     silence: float | None = None
     rate: Rate | None = None
     group_rate: Rate | None = None

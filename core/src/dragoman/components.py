@@ -24,12 +24,14 @@ class Component(Generic[ConfigT, ProductT_co]):
     each field's ``metadata={"help": …}`` documents it. ``open(config, host)`` makes the object for
     the application's life: it imports vendor code (in a worker thread), checks its configuration,
     touches no network and needs five seconds at most. ``backends`` are the event loops it runs on.
+    ``setup`` tells operators what has to be done outside, step by step: ``dragoman init`` prints it.
     """
 
     name: str
     config: type[ConfigT]
     open: Callable[[ConfigT, Host], AbstractAsyncContextManager[ProductT_co]]
     backends: tuple[str, ...] = ("asyncio", "trio")
+    setup: str = ""
 
 
 @attrs.frozen

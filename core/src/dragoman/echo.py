@@ -11,12 +11,12 @@ from dragoman.clock import Clock
 from dragoman.components import Component
 from dragoman.hookspecs import hookimpl
 from dragoman.hosting import Host
+from dragoman.inputs import TurnInput
 from dragoman.protocols import (
     EncodedInput,
     Runtime,
     RuntimeCapabilities,
     TurnHost,
-    TurnInput,
     TurnRequest,
 )
 from dragoman.runevents import Finished, RunEvent, TextBlock, TextDelta

@@ -11,6 +11,7 @@
     │   ├── SchemaTooNew       a newer dragoman wrote the store file
     │   └── StaleLease         the turn that writes no longer holds its session
     ├── AccountMismatch        a platform table now opens another account than before
+    ├── FileUnavailable        a file that came with a message cannot be had; says why
     ├── RuntimeFailed          a runtime cannot start or go on; carries a failure kind
     └── PlatformError          a call to a platform did not do what was asked
         ├── NotSent            nothing left the process, or the platform surely did not apply it
@@ -120,6 +121,10 @@ class AccountMismatch(DragomanError):
         self.platform = platform
         self.bound = bound
         self.found = found
+
+
+class FileUnavailable(DragomanError):
+    """Raised where a file that came with a message cannot be had; the text is for anybody."""
 
 
 class RuntimeFailed(DragomanError):

@@ -84,6 +84,8 @@ class Health:
     _store: Store | None = None
     _lag: Callable[[], float] = attrs.field(default=lambda: 0.0)
     phase: Phase = "starting"
+    commands: Sequence[tuple[str, str]] = ()
+    """What people can say to the gateway: commands by name, with a line of help each."""
     back: Callable[[str], None] = attrs.field(init=False, default=lambda _: None)
     """Told of a platform whose lost connection shows the first sign of work again."""
     _lines: dict[str, _Line] = attrs.field(init=False)

@@ -18,13 +18,14 @@ table once, after everything is open: registering later has no effect. Each call
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
 import pluggy
 
 from dragoman.components import ChatCommand, CliCommand, Component
-from dragoman.messages import Inbound
+from dragoman.messages import Attachment, Inbound
 from dragoman.protocols import MemoryStore, Platform, Runtime, Sink, TurnInfo
 from dragoman.runevents import RunEnd
 
@@ -171,6 +172,14 @@ class Behaviour:
 
         Sees whole answers, never parts. Where a plugin of the deployment has this hook, answers
         are not shown while they stream. A failure withholds the answer and tells the person.
+        """
+
+    @hookspec
+    async def dragoman_file_text(self, path: Path, attachment: Attachment) -> str | None:
+        """Return a file as text, or ``None`` if it is of no known kind. Shape *first*.
+
+        Called when an agent asks for it, outside the event loop's time where it takes long. Only
+        the beginning is shown: 1,000,000 characters are enough. A failure counts as ``None``.
         """
 
     @hookspec

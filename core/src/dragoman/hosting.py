@@ -90,6 +90,14 @@ class Gateway(Protocol):
         ...
 
     @property
+    def commands(self) -> Sequence[tuple[str, str]]:
+        """The commands that people can give in a chat: name without slash, and one line of help.
+
+        Known once everything is open; platforms with a menu of commands show them there.
+        """
+        ...
+
+    @property
     def loop_lag(self) -> float:
         """The longest time in the last minute that the event loop was held, seconds."""
         ...

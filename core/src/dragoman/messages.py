@@ -43,13 +43,46 @@ class Address:
 Lane: TypeAlias = tuple[str, str, str, str]
 
 
+class Kind(enum.Enum):
+    """What an inbound event tells. ``data`` is that of `Inbound`."""
+
+    MESSAGE = "message"
+    """Something was said; a native command is one, too, with its ``/name arguments`` as text."""
+
+    EDIT = "edit"
+    """The message ``message_id`` now says ``text``."""
+
+    DELETION = "deletion"
+    """The message ``message_id`` is gone. Where the platform does not say who took it away, the
+    sender's id is empty."""
+
+    REACTION = "reaction"
+    """Somebody reacted to the message ``message_id`` with the emoji ``data``; with a ``-`` before
+    it, a reaction was taken back."""
+
+    PRESS = "press"
+    """A button was pressed: ``data`` is that of its `Button`, ``message_id`` the message with it."""
+
+    MOVED = "moved"
+    """The channel of ``address`` goes on under the id ``data``."""
+
+    LEFT = "left"
+    """The account is not in the channel or thread of ``address`` any more, or it is gone."""
+
+
 @attrs.frozen
 class Sender:
-    """Who said it. ``id`` is the platform's immutable id; ``name`` is a label, never identity."""
+    """Who said it. ``id`` is the platform's immutable id; ``name`` is a label, never identity.
+
+    ``workspace`` is the one that the id belongs to, where ids are not unique beyond it. ``own``
+    marks this account itself.
+    """
 
     id: str
     name: str = ""
     bot: bool = False
+    workspace: str = ""
+    own: bool = False
 
 
 @attrs.frozen
@@ -68,6 +101,17 @@ class Attachment:
 
 
 @attrs.frozen
+class Quote:
+    """The message that another one refers to, as far as the platform tells. ``own`` marks words of
+    this account; ``author`` is a label."""
+
+    text: str = attrs.field(repr=False)
+    author: str = ""
+    message_id: str = ""
+    own: bool = False
+
+
+@attrs.frozen
 class Inbound:
     """One thing that a platform told us.
 
@@ -77,26 +121,43 @@ class Inbound:
     to the bot, command); it is true in direct messages. ``sent_at`` is the platform's time, with
     a time zone; it dates the message and is never used for order or leases.
 
+    ``kind`` says what it tells, ``data`` is explained there. ``quote`` is the message that it
+    answers; ``forwarded`` names whose words a forwarded message holds (empty: it is none), and no
+    command is taken from it. ``follows`` says that it continues a thread, so that it speaks to the
+    bot where the bot has taken part. ``within`` are the ids of what holds the channel (a category),
+    for access lists.
+
     ``album`` names what came together, as an album of photos does: its members become one input.
     ``continues`` says that the sender's client probably cut a long text here, so that the rest is
-    about to follow. ``edits`` says that the text replaces that of the earlier message
-    ``message_id``. ``joined`` and ``late`` are core's own: several messages were made into this one,
-    or it came too late to be made one with the message that it belongs to.
+    about to follow. ``joined``, ``late`` and ``notes`` are core's own: several messages were made
+    into this one; it came too late to be made one with the message that it belongs to; what has
+    become of earlier messages since.
     """
 
     native_id: str
     address: Address
     sender: Sender
-    text: str
+    text: str = attrs.field(repr=False)
     sent_at: datetime = attrs.field()
     message_id: str = ""
     addressed: bool = True
     attachments: tuple[Attachment, ...] = ()
     album: str = ""
     continues: bool = False
-    edits: bool = False
+    kind: Kind = Kind.MESSAGE
+    data: str = ""
+    quote: Quote | None = None
+    forwarded: str = ""
+    follows: bool = False
+    within: tuple[str, ...] = ()
     joined: bool = False
     late: bool = False
+    notes: tuple[str, ...] = attrs.field(default=(), repr=False)
+
+    @property
+    def edits(self) -> bool:
+        """Whether the text replaces that of an earlier message."""
+        return self.kind is Kind.EDIT
 
     @sent_at.validator
     def _has_zone(self, _: object, value: datetime) -> None:
@@ -119,17 +180,29 @@ class OutboundFile:
 
 
 @attrs.frozen
+class Button:
+    """A button below a message. ``label`` has at most 40 characters, ``data`` at most 64 bytes of
+    ASCII; ``style`` is ``""``, ``"primary"`` or ``"danger"``."""
+
+    label: str
+    data: str
+    style: str = ""
+
+
+@attrs.frozen
 class Outbound:
     """One message part to show. ``text`` is Markdown, already within the platform's limit.
 
     ``delivery_id`` names the message, the same on every attempt: platforms with idempotent sends
-    derive their key from it. It begins with the ledger row's id. ``plain`` asks for ``text`` as it is, without any conversion.
+    derive their key from it. It begins with the ledger row's id. ``created_at`` is when the row was
+    written, so before any attempt. ``plain`` asks for ``text`` as it is, without any conversion.
     ``final`` is false while an answer streams: the part will be edited again.
 
     ``shown`` is, in an edit, the text that the message shows as far as core knows: a platform with
     streams of its own may send only what follows it. ``ordinary`` asks to use no short-lived handle
     (an interaction, a stream), since the platform said `dragoman.Expired` before. With ``file``,
-    ``text`` is its caption, possibly empty.
+    ``text`` is its caption, possibly empty. ``buttons`` are all that the message has, in order: an
+    edit without any takes them away.
 
     Mentions in ``text`` notify nobody unless the platform's own table allows it.
     """
@@ -142,6 +215,8 @@ class Outbound:
     shown: str = attrs.field(default="", repr=False)
     ordinary: bool = False
     file: OutboundFile | None = None
+    buttons: tuple[Button, ...] = ()
+    created_at: datetime | None = None
 
 
 @attrs.frozen

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
-from typing import Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 import attrs
 
 from dragoman.capabilities import Capabilities
-from dragoman.messages import Address, Attachment, Deliver, Outbound, Receipt, Sender
+from dragoman.inputs import FetchedFile, TurnInput
+from dragoman.messages import Address, Attachment, Deliver, Outbound, Receipt
 from dragoman.runevents import RunEvent
 
 
@@ -75,6 +76,58 @@ class Drafts(Protocol):
         ...
 
 
+class Deletes(Protocol):
+    """A platform on which the account can take its own messages back (``capabilities.delete``)."""
+
+    async def delete(self, address: Address, native_id: str) -> None:
+        """Take a message away; one that is gone already is success."""
+        ...
+
+
+class Reactions(Protocol):
+    """A platform on which the account can react to messages (``capabilities.reactions``)."""
+
+    async def react(self, address: Address, message_id: str, emoji: str, *, on: bool) -> None:
+        """Set a reaction of this account, or take it back; what is so already is success.
+
+        Raises `dragoman.Refused` for an emoji that the platform does not take.
+        """
+        ...
+
+
+class Fetches(Protocol):
+    """A platform that hands over the files of messages (``capabilities.fetch``)."""
+
+    def fetch(self, attachment: Attachment) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        """Open a file, by its ``id`` alone and from the platform's own servers only.
+
+        Yields its bytes in pieces; the caller counts them. Raises `dragoman.Gone` where the file
+        is not there any more, `dragoman.Refused` where it cannot be had.
+        """
+        ...
+
+
+@attrs.frozen
+class Finding:
+    """What a probe found. ``remedy`` is empty where nothing is to be done."""
+
+    level: Literal["ok", "warning", "problem"]
+    text: str
+    remedy: str = ""
+
+
+class Probes(Protocol):
+    """A component that can try its connection (``dragoman check --connect``)."""
+
+    async def probe(self) -> Sequence[Finding]:
+        """Ask the outside whether all is set up: credentials, permissions, where events go.
+
+        Takes no event, sends no message and changes nothing. What is wrong is a finding; only
+        what hinders the probe itself is raised.
+        """
+        ...
+
+
 @attrs.frozen(kw_only=True)
 class RuntimeCapabilities:
     """What a runtime can do beyond one answer per turn.
@@ -91,22 +144,6 @@ class RuntimeCapabilities:
     journal: bool = False
     fenced: bool = True
     """Whether every write of a turn is refused once its lease is stale."""
-
-
-@attrs.frozen
-class TurnInput:
-    """One inbound message as a turn sees it.
-
-    A ``late`` one is the rest of an album, or of a text that a client cut, whose other parts were
-    given to an earlier turn, or to this one as an input of their own.
-    """
-
-    event_id: int
-    text: str = attrs.field(repr=False)
-    sender: Sender
-    sent_at: datetime
-    attachments: tuple[Attachment, ...] = ()
-    late: bool = False
 
 
 @attrs.frozen(kw_only=True)
@@ -238,6 +275,30 @@ class TurnHost(Protocol):
         of `dragoman.OutboundFile`, ``caption`` is Markdown. Where a platform cannot show the file,
         people are told its name. Raises `ValueError` for what cannot be sent (too large, empty,
         too many), `OSError` where no copy can be made, and `dragoman.StaleLease`.
+        """
+        ...
+
+    async def fetch(self, reference: str) -> FetchedFile:
+        """Get a file that came with a message of this session, by its `TurnInput.files` name.
+
+        Core keeps one copy for the session, below the gateway's own directory. Raises
+        `dragoman.FileUnavailable`, whose text may be shown to the model.
+        """
+        ...
+
+    async def read(self, reference: str, limit: int = 20_000) -> str:
+        """Return such a file as text, at most ``limit`` characters of it.
+
+        Extensions make text of it (`Behaviour.dragoman_file_text`). Raises
+        `dragoman.FileUnavailable` also where none can.
+        """
+        ...
+
+    async def suggest(self, answers: Sequence[str]) -> None:
+        """Offer answers below the turn's own: buttons, where the platform has them.
+
+        Whoever presses one says its text. At most 5, each of 1 to 40 characters; a second call
+        replaces the first. Raises `ValueError`, and `dragoman.StaleLease`.
         """
         ...
 

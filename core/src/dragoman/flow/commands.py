@@ -70,7 +70,11 @@ class Commands:
             self._log.error("command /%s failed: %s", call.name, describe(error))
         return answer
 
-    def _help(self) -> str:
+    @property
+    def listed(self) -> list[tuple[str, str]]:
+        """All commands by name, each with its line of help."""
         texts = {name: command.help for name, command in self._commands.items()} | HELP
-        lines = [f"/{name} — {texts[name]}" for name in sorted(texts)]
-        return "\n".join([*lines, "/help — this list"])
+        return [*sorted(texts.items()), ("help", "this list")]
+
+    def _help(self) -> str:
+        return "\n".join(f"/{name} — {text}" for name, text in self.listed)

@@ -22,7 +22,7 @@ from dragoman.flow.turns import Turns
 from dragoman.hookspecs import ConversationView, Drop
 from dragoman.keys import conversation_key
 from dragoman.manifest.model import Limits
-from dragoman.messages import Inbound
+from dragoman.messages import Inbound, Kind
 from dragoman.outbox.outbox import Outbox
 from dragoman.plugins.hooktable import HookTable
 from dragoman.protocols import EncodedInput, Runtime
@@ -63,6 +63,8 @@ class Door:
         """Settle an event, or put it into its session. Raises only what the store raises."""
         event = stored.inbound
         self._outbox.heard(event.address)
+        if event.kind not in {Kind.MESSAGE, Kind.EDIT}:
+            return await self._end(stored, EventState.IGNORED, f"{event.kind.value}: no use for it")
         if event.sender.bot:
             return await self._end(stored, EventState.IGNORED, "sent by a bot")
         verdict = await self._admission.decide(event, "", ())
@@ -87,6 +89,11 @@ class Door:
         if call is not None:
             return await self._command(stored, call, routed, verdict.reason)
         return await self._message(stored, routed, verdict.reason)
+
+    @property
+    def chat_commands(self) -> list[tuple[str, str]]:
+        """All commands by name, each with its line of help."""
+        return self._commands.listed
 
     def is_command(self, event: Inbound) -> bool:
         """Whether an event is a command, and so never waits for more."""

@@ -14,6 +14,7 @@ from dragoman.clock import Clock
 from dragoman.errors import StaleLease
 from dragoman.flow.attached import Attached
 from dragoman.flow.leases import Leases
+from dragoman.inputs import TurnInput
 from dragoman.keys import new_id
 from dragoman.protocols import (
     Memory,
@@ -25,7 +26,6 @@ from dragoman.protocols import (
     ToolDecision,
     ToolRecorded,
     ToolUnknown,
-    TurnInput,
 )
 from dragoman.store.operations import AppendRecords, BeginTool, EndTool, StoredEvent, TurnLease
 from dragoman.store.protocol import Store
@@ -95,7 +95,15 @@ def turn_input(stored: StoredEvent) -> TurnInput:
     """Return a stored event as a turn sees it."""
     event = stored.inbound
     return TurnInput(
-        stored.id, event.text, event.sender, event.sent_at, event.attachments, event.late
+        event_id=stored.id,
+        text=event.text,
+        sender=event.sender,
+        sent_at=event.sent_at,
+        attachments=event.attachments,
+        late=event.late,
+        quote=event.quote,
+        forwarded=event.forwarded,
+        notes=event.notes,
     )
 
 

@@ -6,7 +6,7 @@ import itertools
 import json
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import anyio
 import anyio.to_thread
@@ -19,6 +19,7 @@ from dragoman.messages import (
     Attachment,
     Deliver,
     Inbound,
+    Kind,
     Outbound,
     OutboundFile,
     Place,
@@ -110,10 +111,12 @@ class StubPlatform:
         album: str = "",
         continues: bool = False,
         edits: bool = False,
+        kind: Kind | None = None,
+        **more: Any,
     ) -> None:
         """Let a person say something; return when the event is durable.
 
-        ``album``, ``continues`` and ``edits`` are those of `dragoman.Inbound`. An edit names the
+        All others, and ``more``, are those of `dragoman.Inbound`. An edit names the
         ``message_id`` that it changes; messages that are given none have their number.
         """
         await self.connected.wait()
@@ -131,7 +134,8 @@ class StubPlatform:
                 attachments=tuple(attachments),
                 album=album,
                 continues=continues,
-                edits=edits,
+                kind=kind or (Kind.EDIT if edits else Kind.MESSAGE),
+                **more,
             )
         )
 

@@ -8,7 +8,8 @@ from typing import TypeAlias
 
 import attrs
 
-from dragoman.protocols import EncodedInput, RuntimeCapabilities, TurnHost, TurnInput, TurnRequest
+from dragoman.inputs import TurnInput
+from dragoman.protocols import EncodedInput, RuntimeCapabilities, TurnHost, TurnRequest
 from dragoman.runevents import Finished, RunEvent, TextBlock
 
 Script: TypeAlias = Callable[[TurnRequest, TurnHost], AsyncIterator[RunEvent]]

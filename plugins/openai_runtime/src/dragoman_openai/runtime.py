@@ -64,7 +64,7 @@ class OpenAIRuntime:
 
     def encode_input(self, message: TurnInput) -> EncodedInput:
         """Return the message as the item of a person in the history."""
-        text = f"{LATE}\n{message.text}" if message.late else message.text
+        text = f"{LATE}\n{message.words}" if message.late else message.words
         item = {"role": "user", "content": well_formed(text)}
         return EncodedInput(NAMESPACE, encode(item))
 

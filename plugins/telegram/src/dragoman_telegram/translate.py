@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 import attrs
 
-from dragoman import Address, Gone, Inbound, LengthUnit, Place
+from dragoman import Address, Gone, Inbound, Kind, LengthUnit, Place
 from dragoman_telegram.account import Account, answers, sender_of
 from dragoman_telegram.attachments import attachments_of
 from dragoman_telegram.content import forward_mark, stand_in, words_of
@@ -83,7 +83,7 @@ def translate(update: Json, me: Account, platform: str) -> Translation:
         attachments=attachments_of(message),
         album=as_text(message.get("media_group_id")),
         continues=not edits and _continues(message, reading),
-        edits=edits,
+        kind=Kind.EDIT if edits else Kind.MESSAGE,
     )
     return Translation(event, warning, forum=chat.get("is_forum") is True)
 
