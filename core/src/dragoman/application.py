@@ -22,6 +22,7 @@ from dragoman.flow.control import Control
 from dragoman.flow.door import Door
 from dragoman.flow.intake import Intake
 from dragoman.flow.leases import Leases
+from dragoman.flow.presses import Presses
 from dragoman.flow.recovery import Recovery, Starts, refuse_steering
 from dragoman.flow.routing import Router
 from dragoman.flow.sinks import SinkFan
@@ -33,6 +34,7 @@ from dragoman.hookspecs import PlatformStatus
 from dragoman.logs import bound, logger
 from dragoman.manifest.model import Manifest
 from dragoman.outbox.attempt import Exit
+from dragoman.outbox.cosmetics import Cosmetics
 from dragoman.outbox.files import Files
 from dragoman.outbox.limits import Limits
 from dragoman.outbox.outbox import Outbox
@@ -157,7 +159,15 @@ class Application:
         async with anyio.create_task_group() as tasks:
             files = Files(self.manifest.data_dir / "outgoing", limits.file_size)
             await files.sweep(await store.read.files())
-            outbox = Outbox(store, self.clock, log, self._exits(assembly), tasks, files)
+            outbox = Outbox(
+                store,
+                self.clock,
+                log,
+                self._exits(assembly),
+                tasks,
+                files,
+                Cosmetics(self.clock, log, tasks),
+            )
             sinks = SinkFan(assembly.sinks, tasks, log)
             runner = TurnRunner(
                 store=store,
@@ -249,6 +259,7 @@ class Application:
             limits=self.manifest.limits,
             turns=turns,
             outbox=outbox,
+            presses=Presses(store, outbox),
         )
 
     def _commands(self, control: Control, log: logging.Logger) -> Commands:

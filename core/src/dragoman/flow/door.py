@@ -16,6 +16,7 @@ from dragoman.flow.commands import Commands
 from dragoman.flow.holds import joined
 from dragoman.flow.notices import notice_to
 from dragoman.flow.parts import parts_of
+from dragoman.flow.presses import Presses
 from dragoman.flow.routing import Routed, Router
 from dragoman.flow.turnhost import turn_input
 from dragoman.flow.turns import Turns
@@ -58,12 +59,13 @@ class Door:
     _limits: Limits
     _turns: Turns
     _outbox: Outbox
+    _presses: Presses
 
     async def decide(self, stored: StoredEvent) -> None:
         """Settle an event, or put it into its session. Raises only what the store raises."""
         event = stored.inbound
         self._outbox.heard(event.address)
-        if event.kind not in {Kind.MESSAGE, Kind.EDIT}:
+        if event.kind not in {Kind.MESSAGE, Kind.EDIT, Kind.PRESS}:
             return await self._end(stored, EventState.IGNORED, f"{event.kind.value}: no use for it")
         if event.sender.bot:
             return await self._end(stored, EventState.IGNORED, "sent by a bot")
@@ -83,12 +85,23 @@ class Door:
             return await self._end(
                 stored, EventState.EXPIRED, "older than freshness", verdict.reason, EXPIRED_NOTICE
             )
+        if event.kind is Kind.PRESS:
+            return await self._press(stored, routed, verdict.reason)
         if event.edits:
             return await self._edit(stored, routed, verdict.reason)
-        call = self._commands.match(event, event.text, routed.name)
+        return await self._said(stored, routed, verdict.reason)
+
+    async def _said(self, stored: StoredEvent, routed: Routed, rule: str) -> None:
+        call = self._commands.match(stored.inbound, stored.inbound.text, routed.name)
         if call is not None:
-            return await self._command(stored, call, routed, verdict.reason)
-        return await self._message(stored, routed, verdict.reason)
+            return await self._command(stored, call, routed, rule)
+        return await self._message(stored, routed, rule)
+
+    async def _press(self, stored: StoredEvent, routed: Routed, rule: str) -> None:
+        said = await self._presses.said(stored)
+        if said is None:
+            return await self._end(stored, EventState.IGNORED, "no such button any more", rule)
+        return await self._said(said, routed, rule)
 
     @property
     def chat_commands(self) -> list[tuple[str, str]]:

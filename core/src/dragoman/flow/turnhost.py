@@ -14,6 +14,7 @@ from dragoman.clock import Clock
 from dragoman.errors import StaleLease
 from dragoman.flow.attached import Attached
 from dragoman.flow.leases import Leases
+from dragoman.flow.presses import checked
 from dragoman.inputs import TurnInput
 from dragoman.keys import new_id
 from dragoman.protocols import (
@@ -117,6 +118,8 @@ class FencedTurnHost:
     _lease: TurnLease
     memory: Memory | None
     attached: Attached
+    suggested: tuple[str, ...] = ()
+    """Answers that the turn offers."""
     _asked: Counter[tuple[str, str]] = attrs.field(factory=Counter)
     """How often this attempt wanted the same effect."""
 
@@ -168,6 +171,12 @@ class FencedTurnHost:
         """Take a file over, to be shown behind the answer."""
         await self._still_ours()
         await self.attached.add(name, data, mime, kind, caption)
+
+    async def suggest(self, answers: Sequence[str]) -> None:
+        """Offer answers below the turn's own."""
+        labels = checked(answers)
+        await self._still_ours()
+        self.suggested = tuple([await self.attached.allowed(label) for label in labels])
 
     async def _still_ours(self) -> None:
         if not await self._leases.outlives(TOOL_MARGIN):

@@ -49,6 +49,13 @@ class Profile:
             "runs now, until the end (status), or every step, to stay (full)"
         ),
     )
+    reaction: str = attrs.field(
+        default="",
+        metadata=_help(
+            "an emoji that a message bears while its answer is in the making, where the platform "
+            "can do that; empty for none"
+        ),
+    )
     silences: tuple[str, ...] = attrs.field(
         default=(),
         metadata=_help(

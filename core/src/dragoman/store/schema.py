@@ -155,6 +155,10 @@ STEPS: Final[tuple[str, ...]] = (
     """
     ALTER TABLE deliveries ADD COLUMN file TEXT;
     """,
+    # 6: buttons below what is shown, until one is pressed
+    """
+    ALTER TABLE deliveries ADD COLUMN buttons TEXT;
+    """,
 )
 
 VERSION: Final = len(STEPS)

@@ -17,6 +17,7 @@ from dragoman.errors import Gone, Refused
 from dragoman.messages import (
     Address,
     Attachment,
+    Button,
     Deliver,
     Inbound,
     Kind,
@@ -47,6 +48,8 @@ class Message:
     delivery_id: str
     file: OutboundFile | None = None
     content: bytes = b""
+    buttons: tuple[Button, ...] = ()
+    deleted: bool = False
 
     @property
     def text(self) -> str:
@@ -74,6 +77,8 @@ class StubPlatform:
     late_faults: list[Exception] = attrs.field(factory=list)
     before: Before | None = None
     calls: list[str] = attrs.field(factory=list)
+    reactions: dict[tuple[str, str], str] = attrs.field(factory=dict)
+    """The account's reaction by channel and message id; empty where it was taken back."""
     connected: anyio.Event = attrs.field(factory=anyio.Event)
     _deliver: Deliver | None = None
     _numbers: Iterator[int] = attrs.field(factory=lambda: itertools.count(1))
@@ -154,6 +159,7 @@ class StubPlatform:
             message.delivery_id,
             message.file,
             content,
+            message.buttons,
         )
         self.messages.append(shown)
         self._end()
@@ -163,8 +169,9 @@ class StubPlatform:
         """Change a message."""
         await self._begin("edit", address, message)
         for shown in self.messages:
-            if shown.native_id == native_id and shown.address == address:
+            if (shown.native_id, shown.address, shown.deleted) == (native_id, address, False):
                 shown.texts.append(message.text)
+                shown.buttons = message.buttons
                 self._end()
                 return Receipt(native_id, message.text)
         raise Gone("message")
@@ -174,12 +181,27 @@ class StubPlatform:
         del address
         self.calls.append("typing")
 
+    async def delete(self, address: Address, native_id: str) -> None:
+        """Take a message away."""
+        await self._begin("delete", address, Outbound("", "…"))
+        for shown in self.messages:
+            if (shown.native_id, shown.address) == (native_id, address):
+                shown.deleted = True
+        self._end()
+
+    async def react(self, address: Address, message_id: str, emoji: str, *, on: bool) -> None:
+        """Note a reaction of the account, or that it is gone."""
+        await self._begin("react", address, Outbound("", "…"))
+        self.reactions[address.channel, message_id] = emoji if on else ""
+        self._end()
+
     def shown(self, channel: str = "1", thread: str = "") -> list[str]:
         """Return what people see in a channel, in order."""
         return [
             message.text
             for message in self.messages
             if (message.address.channel, message.address.thread) == (channel, thread)
+            and not message.deleted
         ]
 
     async def until_shown(self, text: str, channel: str = "1", thread: str = "") -> None:
