@@ -20,6 +20,7 @@ from dragoman.flow.admission import Admission
 from dragoman.flow.commands import Commands
 from dragoman.flow.control import Control
 from dragoman.flow.door import Door
+from dragoman.flow.fetched import Fetched, largest_of
 from dragoman.flow.intake import Intake
 from dragoman.flow.leases import Leases
 from dragoman.flow.presses import Presses
@@ -168,6 +169,15 @@ class Application:
                 files,
                 Cosmetics(self.clock, log, tasks),
             )
+            fetched = Fetched(
+                self.manifest.data_dir / "incoming",
+                limits.file_size,
+                store,
+                outbox,
+                hooks,
+                self.clock,
+            )
+            await fetched.sweep()
             sinks = SinkFan(assembly.sinks, tasks, log)
             runner = TurnRunner(
                 store=store,
@@ -181,6 +191,7 @@ class Application:
                 profiles=self.manifest.profiles,
                 limits=limits,
                 leases=leases,
+                fetched=fetched,
             )
             async with anyio.create_task_group() as running:
                 turns = Turns(
@@ -289,6 +300,7 @@ class Application:
 
         async def connect(name: str) -> None:
             own_log = bound(log, platform=name)
+            can = assembly.platforms[name].capabilities
             intake = Intake(
                 name,
                 services.store,
@@ -298,6 +310,7 @@ class Application:
                 services.door.decide,
                 services.door.is_command,
                 lambda: health.worked_at(name) is not None,
+                largest_of(can.fetch, self.manifest.limits.file_size),
             )
             supervisor = Supervisor(
                 name=name,

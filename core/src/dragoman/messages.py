@@ -90,7 +90,8 @@ class Attachment:
     """A file that came with a message: what is known of it without fetching it.
 
     ``id`` is how the platform names the file, ``kind`` one of its words (``photo``, ``voice``);
-    ``size`` counts bytes, and is ``None`` where the platform does not say.
+    ``size`` counts bytes, and is ``None`` where the platform does not say. ``missing`` says why it
+    cannot be had, where that is known.
     """
 
     id: str
@@ -98,6 +99,7 @@ class Attachment:
     name: str = attrs.field(default="", repr=False)
     mime: str = ""
     size: int | None = None
+    missing: str = ""
 
 
 @attrs.frozen

@@ -15,6 +15,7 @@ from dragoman.causes import describe, find, leaves
 from dragoman.clock import Clock
 from dragoman.errors import RuntimeFailed, StaleLease, StoreUnavailable
 from dragoman.flow.attached import Attached
+from dragoman.flow.fetched import Fetched
 from dragoman.flow.leases import Leases
 from dragoman.flow.live import Live
 from dragoman.flow.notices import notice_to
@@ -100,6 +101,7 @@ class TurnRunner:
     profiles: Mapping[str, Profile]
     limits: Limits
     leases: Leases
+    fetched: Fetched
 
     async def run(self, grant: TurnGrant, offer: Offer, running: Running) -> TurnGrant | None:
         """Run a turn; return the one that took the session over.
@@ -182,7 +184,13 @@ class TurnRunner:
         allow = partial(self.hooks.outbound, turn=info)
         files = Attached(self.outbox.files, grant, can, allow, log)
         host = FencedTurnHost(
-            self.store, self.clock, self.leases, grant.lease, self._memory(grant), files
+            self.store,
+            self.clock,
+            self.leases,
+            grant.lease,
+            self._memory(grant),
+            files,
+            self.fetched,
         )
         return Turn(grant, info, answer, view, live, host, running, log, self.sinks.open(info))
 

@@ -116,7 +116,9 @@ class Limits:
         default=1 << 20, validator=gt(0), metadata=_help("longest answer of a turn, bytes")
     )
     file_size: int = attrs.field(
-        default=50_000_000, validator=gt(0), metadata=_help("largest file that is sent, bytes")
+        default=50_000_000,
+        validator=gt(0),
+        metadata=_help("largest file that is sent or fetched, bytes"),
     )
     hook_timeout: float = attrs.field(
         default=10.0, validator=gt(0), metadata=_help("longest time of one hook call, seconds")

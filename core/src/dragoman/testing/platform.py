@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 import attrs
 
@@ -57,6 +59,12 @@ class Message:
         return self.texts[-1]
 
 
+async def _pieces(content: bytes) -> AsyncIterator[bytes]:
+    for start in range(0, len(content), 1024):
+        await anyio.lowlevel.checkpoint()
+        yield content[start : start + 1024]
+
+
 @attrs.define(eq=False)
 class StubPlatform:
     """One account; messages come in by `say` or `receive`, and go out into `messages`.
@@ -80,6 +88,8 @@ class StubPlatform:
     reactions: dict[tuple[str, str], str] = attrs.field(factory=dict)
     """The account's reaction by channel and message id; empty where it was taken back."""
     connected: anyio.Event = attrs.field(factory=anyio.Event)
+    contents: dict[str, bytes] = attrs.field(factory=dict)
+    """The files that can be had, by the id of their `Attachment`."""
     _deliver: Deliver | None = None
     _numbers: Iterator[int] = attrs.field(factory=lambda: itertools.count(1))
     _changed: anyio.Event = attrs.field(factory=anyio.Event)
@@ -194,6 +204,14 @@ class StubPlatform:
         await self._begin("react", address, Outbound("", "…"))
         self.reactions[address.channel, message_id] = emoji if on else ""
         self._end()
+
+    @asynccontextmanager
+    async def fetch(self, attachment: Attachment) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Hand a file over in pieces of a kilobyte."""
+        await self._begin("fetch", Address(self.id, ""), Outbound("", "…"))
+        if attachment.id not in self.contents:
+            raise Gone("message")
+        yield _pieces(self.contents[attachment.id])
 
     def shown(self, channel: str = "1", thread: str = "") -> list[str]:
         """Return what people see in a channel, in order."""
