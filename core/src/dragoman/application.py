@@ -13,7 +13,7 @@ import anyio
 import attrs
 from anyio.abc import TaskGroup, TaskStatus
 
-from dragoman.assembly import Assembly, Opener, open_store
+from dragoman.assembly import Assembly, Opener, open_store, unserved
 from dragoman.bell import answer
 from dragoman.clock import Clock, SystemClock
 from dragoman.flow.admission import Admission
@@ -97,6 +97,8 @@ class Application:
                 async with opener.open_all() as assembly:
                     self._platforms = assembly.platforms
                     self._opened.set()
+                    if problem := unserved(health, self.catalogue):
+                        raise problem
                     await self._serve(store, assembly, health, log, task_status)
             finally:
                 self._store = None
