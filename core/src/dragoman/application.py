@@ -17,6 +17,7 @@ from dragoman.assembly import Assembly, Opener, open_store
 from dragoman.bell import answer
 from dragoman.clock import Clock, SystemClock
 from dragoman.flow.admission import Admission
+from dragoman.flow.changes import Changes
 from dragoman.flow.commands import Commands
 from dragoman.flow.control import Control
 from dragoman.flow.door import Door
@@ -35,6 +36,7 @@ from dragoman.manifest.model import Manifest
 from dragoman.outbox.attempt import Exit
 from dragoman.outbox.files import Files
 from dragoman.outbox.limits import Limits
+from dragoman.outbox.moves import Moves
 from dragoman.outbox.outbox import Outbox
 from dragoman.plugins.catalogue import Catalogue
 from dragoman.plugins.hooktable import HookTable
@@ -153,11 +155,13 @@ class Application:
     ) -> AsyncIterator[_Services]:
         """Run what outlives the connections: outbox, sinks, turns and leases."""
         limits = self.manifest.limits
-        router = Router.of(self.manifest)
+        moves = Moves(store, log)
+        await moves.load()
+        router = Router.of(self.manifest, moves.names)
         async with anyio.create_task_group() as tasks:
             files = Files(self.manifest.data_dir / "outgoing", limits.file_size)
             await files.sweep(await store.read.files())
-            outbox = Outbox(store, self.clock, log, self._exits(assembly), tasks, files)
+            outbox = Outbox(store, self.clock, log, self._exits(assembly), tasks, files, moves)
             sinks = SinkFan(assembly.sinks, tasks, log)
             runner = TurnRunner(
                 store=store,
@@ -180,6 +184,7 @@ class Application:
                     log=log,
                     tasks=running,
                     platforms=frozenset(assembly.platforms),
+                    moves=moves,
                     slots=limits.concurrent_turns,
                     collect=self._collecting(),
                     work=runner.run,
@@ -193,6 +198,7 @@ class Application:
                     runtimes=assembly.runtimes,
                     log=log,
                 )
+                await door.load()
                 await outbox.resume()
                 await door.expire_waiting()
 
@@ -240,7 +246,7 @@ class Application:
             store=store,
             clock=self.clock,
             log=log,
-            admission=Admission(self.manifest.access, kinds, hooks),
+            admission=Admission(self.manifest.access, kinds, hooks, outbox.moves.names),
             router=router,
             hooks=hooks,
             commands=self._commands(Control(store, self.clock, turns), log),
@@ -249,6 +255,8 @@ class Application:
             limits=self.manifest.limits,
             turns=turns,
             outbox=outbox,
+            moves=outbox.moves,
+            changes=Changes(store, log, outbox, turns, outbox.moves),
         )
 
     def _commands(self, control: Control, log: logging.Logger) -> Commands:
