@@ -22,9 +22,8 @@ from dragoman.outbox.moves import Moves
 from dragoman.outbox.outbox import Outbox
 from dragoman.render.text import sanitise
 from dragoman.states import EventState
-from dragoman.store.operations import Settle, StoredEvent
+from dragoman.store.operations import Said, Settle, StoredEvent
 from dragoman.store.protocol import Store
-from dragoman.store.values import Said
 
 if TYPE_CHECKING:
     from dragoman.flow.door import Door

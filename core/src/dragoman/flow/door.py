@@ -30,9 +30,8 @@ from dragoman.plugins.hooktable import HookTable
 from dragoman.protocols import EncodedInput, Runtime
 from dragoman.render.text import sanitise
 from dragoman.states import EventState
-from dragoman.store.operations import Accept, Delivery, Merge, Settle, StoredEvent
+from dragoman.store.operations import Accept, Delivery, Merge, Said, Settle, StoredEvent
 from dragoman.store.protocol import Store
-from dragoman.store.values import Said
 
 EXPIRED_NOTICE: Final = (
     "This message reached me too late to be answered as if it were new. Please send it again."

@@ -20,8 +20,10 @@ from dragoman.store.values import Adoption as Adoption
 from dragoman.store.values import Delivery as Delivery
 from dragoman.store.values import KnownPart as KnownPart
 from dragoman.store.values import Operation as Operation
+from dragoman.store.values import Said as Said
 from dragoman.store.values import StoredEvent as StoredEvent
 from dragoman.store.values import StoredFile as StoredFile
+from dragoman.store.values import Told as Told
 from dragoman.store.values import TurnGrant as TurnGrant
 from dragoman.store.values import TurnLease as TurnLease
 

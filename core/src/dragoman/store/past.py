@@ -12,9 +12,8 @@ from dragoman.keys import ConversationKey
 from dragoman.messages import Address, Inbound, Kind
 from dragoman.states import EventState
 from dragoman.store.codec import address_from_json, event_from_json, lane_column, storable
-from dragoman.store.operations import StoredEvent
+from dragoman.store.operations import Said, StoredEvent, Told
 from dragoman.store.transaction import Row
-from dragoman.store.values import Said, Told
 
 Query: TypeAlias = Callable[[str, tuple[Any, ...]], Awaitable[list[Row]]]
 
