@@ -17,6 +17,7 @@ from dragoman.assembly import Assembly, Opener, open_store, unserved
 from dragoman.bell import answer
 from dragoman.clock import Clock, SystemClock
 from dragoman.flow.admission import Admission
+from dragoman.flow.changes import Changes
 from dragoman.flow.commands import Commands
 from dragoman.flow.control import Control
 from dragoman.flow.door import Door
@@ -38,6 +39,7 @@ from dragoman.outbox.attempt import Exit
 from dragoman.outbox.cosmetics import Cosmetics
 from dragoman.outbox.files import Files
 from dragoman.outbox.limits import Limits
+from dragoman.outbox.moves import Moves
 from dragoman.outbox.outbox import Outbox
 from dragoman.plugins.catalogue import Catalogue
 from dragoman.plugins.hooktable import HookTable
@@ -158,7 +160,9 @@ class Application:
     ) -> AsyncIterator[_Services]:
         """Run what outlives the connections: outbox, sinks, turns and leases."""
         limits = self.manifest.limits
-        router = Router.of(self.manifest)
+        moves = Moves(store, log)
+        await moves.load()
+        router = Router.of(self.manifest, moves.names)
         async with anyio.create_task_group() as tasks:
             files = Files(self.manifest.data_dir / "outgoing", limits.file_size)
             await files.sweep(await store.read.files())
@@ -170,6 +174,7 @@ class Application:
                 tasks,
                 files,
                 Cosmetics(self.clock, log, tasks),
+                moves,
             )
             fetched = Fetched(
                 self.manifest.data_dir / "incoming",
@@ -203,6 +208,7 @@ class Application:
                     log=log,
                     tasks=running,
                     platforms=frozenset(assembly.platforms),
+                    moves=moves,
                     slots=limits.concurrent_turns,
                     collect=self._collecting(),
                     work=runner.run,
@@ -216,6 +222,7 @@ class Application:
                     runtimes=assembly.runtimes,
                     log=log,
                 )
+                await door.load()
                 await outbox.resume()
                 await door.expire_waiting()
 
@@ -263,7 +270,7 @@ class Application:
             store=store,
             clock=self.clock,
             log=log,
-            admission=Admission(self.manifest.access, kinds, hooks),
+            admission=Admission(self.manifest.access, kinds, hooks, outbox.moves.names),
             router=router,
             hooks=hooks,
             commands=self._commands(Control(store, self.clock, turns), log),
@@ -273,6 +280,8 @@ class Application:
             turns=turns,
             outbox=outbox,
             presses=Presses(store, outbox),
+            moves=outbox.moves,
+            changes=Changes(store, log, outbox, turns, outbox.moves),
         )
 
     def _commands(self, control: Control, log: logging.Logger) -> Commands:

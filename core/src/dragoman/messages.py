@@ -128,7 +128,9 @@ class Inbound:
     answers; ``forwarded`` names whose words a forwarded message holds (empty: it is none), and no
     command is taken from it. ``follows`` says that it continues a thread, so that it speaks to the
     bot where the bot has taken part. ``within`` are the ids of what holds the channel (a category),
-    for access lists.
+    the nearest first, for access lists and routes. ``twin`` says that the platform tells one message
+    by two events, with the same sender and ``message_id``: whichever comes later is the same message,
+    and speaks to the bot if either does.
 
     ``album`` names what came together, as an album of photos does: its members become one input.
     ``continues`` says that the sender's client probably cut a long text here, so that the rest is
@@ -154,6 +156,7 @@ class Inbound:
     forwarded: str = ""
     follows: bool = False
     within: tuple[str, ...] = ()
+    twin: bool = False
     joined: bool = False
     late: bool = False
     notes: tuple[str, ...] = attrs.field(default=(), repr=False)

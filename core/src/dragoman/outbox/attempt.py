@@ -291,7 +291,7 @@ def _after(
     text = f"{type(error).__name__}: {error}"
     if trial.ask and isinstance(error, errors.Refused | errors.Forbidden | errors.Gone):
         return _doubt(exit_, _by_policy(exit_, trial), trial, text)
-    if trial.delete and isinstance(error, errors.Gone):
+    if trial.delete and isinstance(error, errors.Gone | errors.Moved):
         return _deleted(trial), trial
     if (following := _otherwise(error, trial)) is not None:
         return Outcome(state=DeliveryState.SENDING, error=text), following

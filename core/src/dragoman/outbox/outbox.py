@@ -19,6 +19,7 @@ from dragoman.outbox.cosmetics import Cosmetics
 from dragoman.outbox.files import Files, told
 from dragoman.outbox.lane import HELD, Lane
 from dragoman.outbox.limits import Priority
+from dragoman.outbox.moves import Moves
 from dragoman.states import DeliveryState
 from dragoman.store.codec import lane_column
 from dragoman.store.operations import BeginSend, Delivery, EndSend, Operation, Post
@@ -43,6 +44,7 @@ class Outbox:
     _tasks: TaskGroup
     files: Files
     cosmetics: Cosmetics
+    moves: Moves
     _lanes: dict[LaneKey, Lane] = attrs.field(factory=dict)
     _quiet: anyio.Event = attrs.field(factory=anyio.Event)
 
@@ -62,6 +64,12 @@ class Outbox:
         """Say that somebody spoke in a lane: one that took nothing may do so again."""
         if lane := self._lanes.get(address.lane):
             lane.heard, lane.refused = lane.heard + 1, ""
+
+    def refuse(self, address: Address, reason: str) -> None:
+        """Let a thread, or without one all lanes of a channel, take nothing until somebody speaks."""
+        for key, lane in self._lanes.items():
+            if key == address.lane or (not address.thread and key[:3] == address.lane[:3]):
+                lane.refused = reason
 
     def release(self, address: Address) -> None:
         """Forget the lane of an address if nothing happens in it."""
@@ -170,6 +178,7 @@ class Outbox:
                     begun = False
                 await self._clock.sleep(wait)
                 continue
+            await self._follow(delivery, trial)
             await self._record(delivery, outcome)
             lane.refused = outcome.refused if lane.heard == heard else ""
             if outcome.ended:
@@ -177,6 +186,15 @@ class Outbox:
             begun = outcome.state is DeliveryState.SENDING
             if outcome.back_off:
                 retry = await self._back_off(retry, again)
+
+    async def _follow(self, delivery: Delivery, trial: Attempt) -> None:
+        """Remember where a channel has moved to, so that nothing else is sent to its old id."""
+        old, new = delivery.address, trial.address
+        if trial.moved and (old.platform, old.workspace) == (new.platform, new.workspace):
+            try:
+                await self.moves.learn(old, new.channel)
+            except StoreUnavailable as error:  # the next call is told again
+                self._log.error("the move of a channel is not written: %s", error)
 
     async def _begin(self, delivery: Delivery, number: int) -> bool:
         return await self._write(BeginSend(delivery_id=delivery.id, attempt=number))
@@ -195,7 +213,10 @@ class Outbox:
         if delivery.file:
             file = self.files.outbound(delivery.file, exit_.platform.capabilities.files)
             text = text if file else told(delivery.file, text)
-        return Attempt(text, delivery.address, *known, file=file, buttons=delivery.buttons)
+        address = self.moves.now(delivery.address)
+        if address is not delivery.address:  # its ids name other messages there, or none
+            return Attempt(text, address, file=file, buttons=delivery.buttons, moved=True)
+        return Attempt(text, address, *known, file=file, buttons=delivery.buttons)
 
     async def _write(self, operation: Operation[ResultT]) -> ResultT:
         """Write to the ledger, however long the store takes; the lane waits for it."""

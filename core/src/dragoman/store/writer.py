@@ -28,6 +28,7 @@ EXECUTORS: Final[dict[type[Operation[Any]], Executor]] = {
     ops.Receive: events.receive,
     ops.Settle: events.settle,
     ops.Merge: events.merge,
+    ops.Move: sessions.move,
     ops.Stop: sessions.stop,
     ops.Accept: admission.accept,
     ops.Absorb: turns.absorb,

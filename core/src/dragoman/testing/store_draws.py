@@ -14,7 +14,7 @@ from dragoman.messages import Address, Inbound, Kind, Place, Sender
 from dragoman.runevents import FailureKind, Usage
 from dragoman.states import DeliveryState, EventState, TurnState
 from dragoman.store import operations as ops
-from dragoman.testing.store_choices import OWNERS, TEXTS, TIMES, Choices
+from dragoman.testing.store_choices import CHANNELS, OWNERS, TEXTS, TIMES, Choices
 from dragoman.testing.store_scene import NOW
 
 _ENDS: Final = st.sampled_from([state for state in TurnState if state.final])
@@ -41,8 +41,9 @@ class Draws(Choices):
         kinds: list[tuple[int, Callable[[], ops.Operation[Any]]]] = [(8, self.receive)]
         if self.model.events:
             kinds += [(14, self.accept), (2, self.settle), (1, self.stop), (2, self.merge)]
+            kinds += [(1, self.move)]
         if self.model.sessions:
-            kinds += [(4, self.adopt), (1, self.reset)]
+            kinds += [(4, self.adopt), (1, self.reset), (2, self.note)]
         if self.model.turns:
             often = 4 if self.running() else 1
             kinds += [(often, self.finish), (often, self.append), (often, self.open_part)]
@@ -102,8 +103,9 @@ class Draws(Choices):
         event = self.model.events[self.event()]
         sessions = [
             id_
-            for (key, _, _), id_ in self.model.sessions.items()
-            if key.channel == event.inbound.address.channel
+            for key, number in self.model.keys.items()
+            for (of, _, _), id_ in self.model.sessions.items()
+            if of == number and key.channel == event.inbound.address.channel
         ]
         return ops.Stop(
             session_id=self.one([*sessions, ""]),
@@ -130,8 +132,24 @@ class Draws(Choices):
             adoption=self.adoption() if self.mostly() else None,
             queue_limit=self.data.draw(st.integers(1, 3)),
             full_notice=self.notice(),
+            noted=self.one([0, max(self.model.events), self.event()]),
             now=NOW,
         )
+
+    def note(self) -> ops.Settle:
+        """A session is to be told of an event."""
+        return ops.Settle(
+            event_id=self.event(),
+            state=EventState.NOTED,
+            reason="edited",
+            session_id=self.session(),
+            note="it says",
+        )
+
+    def move(self) -> ops.Move:
+        """A channel goes on as another one, also back again."""
+        old, new = self.one([CHANNELS, CHANNELS[::-1]])
+        return ops.Move(platform="stub", workspace="", old=old, new=new)
 
     def settle(self) -> ops.Settle:
         """An event ends without a turn, as far as it may."""

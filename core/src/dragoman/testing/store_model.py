@@ -27,7 +27,8 @@ from dragoman.testing.store_model_rows import (
 )
 
 KeyT = TypeVar("KeyT")
-SessionKey = tuple[ConversationKey, str, str]
+SessionKey = tuple[int, str, str]
+"""A conversation's number, profile and runtime."""
 
 
 @attrs.define(eq=False)
@@ -43,7 +44,11 @@ class StoreModel:
     """By effect key."""
     values: dict[tuple[str, str], str] = attrs.field(factory=dict)
     sessions: dict[SessionKey, str] = attrs.field(factory=dict)
-    conversations: dict[ConversationKey, str] = attrs.field(factory=dict)
+    keys: dict[ConversationKey, int] = attrs.field(factory=dict)
+    """Which conversation each key leads to, by a number of the model's own."""
+    conversations: dict[int, str] = attrs.field(factory=dict)
+    """The store's id of each conversation, once an answer has said it."""
+    moves: dict[str, str] = attrs.field(factory=dict)
     places: Iterator[int] = attrs.field(factory=itertools.count)
 
     # -- what holds now --------------------------------------------------------------------------
@@ -59,6 +64,15 @@ class StoreModel:
             for id_ in sorted(self.events)
             if self.events[id_].session_id == session_id
             and self.events[id_].state is EventState.QUEUED
+        ]
+
+    def noted(self, session_id: str) -> list[ModelEvent]:
+        """Return what a session is still to be told, in order of receipt."""
+        return [
+            self.events[id_]
+            for id_ in sorted(self.events)
+            if self.events[id_].session_id == session_id
+            and self.events[id_].state is EventState.NOTED
         ]
 
     def session_key(self, session_id: str) -> SessionKey:
@@ -193,11 +207,11 @@ class StoreModel:
         self, turn: ModelTurn, parts: tuple[ops.KnownPart, ...], answer: ops.TurnGrant | None
     ) -> ops.TurnGrant:
         """Return the grant of a running turn."""
-        key, profile, runtime = self.session_key(turn.session_id)
+        number, profile, runtime = self.session_key(turn.session_id)
         return ops.TurnGrant(
             lease=ops.TurnLease(turn.wish.turn_id, turn.fence, turn.session_id),
             conversation_id=learn(
-                self.conversations, key, answer.conversation_id if answer else ""
+                self.conversations, number, answer.conversation_id if answer else ""
             ),
             profile=profile,
             runtime=runtime,

@@ -92,6 +92,10 @@ def reset(model: StoreModel, op: ops.Reset, _: object) -> bool:
     names = {name for name, rows in model.records.items() if name[0] == op.session_id and rows}
     for name in names | {(op.session_id, "")}:
         model.append(name, batch, (), "", fresh=True)
+    for noted in model.noted(op.session_id):
+        if noted.id < op.event_id:
+            noted.move(EventState.IGNORED, "begun anew")
+            noted.item = ""
     return True
 
 

@@ -43,6 +43,11 @@ async def _settle(scene: Scene) -> ops.Settle:
     )
 
 
+async def _move(scene: Scene) -> ops.Move:
+    await scene.running()
+    return ops.Move(platform="stub", workspace="", old="1", new="-100")
+
+
 async def _accept(scene: Scene) -> ops.Accept:
     return scene.accept(await scene.received())
 
@@ -154,6 +159,7 @@ SAMPLES: Final[dict[type[ops.Operation[Any]], Sample]] = {
     ops.Receive: Sample(_receive, lambda first: ops.Received(first.event_id, duplicate=True)),
     ops.Settle: Sample(_settle),
     ops.Merge: Sample(_merge),
+    ops.Move: Sample(_move, lambda _: False),
     ops.Stop: Sample(_stop),
     ops.Accept: Sample(_accept),
     ops.Adopt: Sample(_adopt),
