@@ -114,6 +114,11 @@ class Yepcord:
         """
         self.shim.reset()
 
+    @property
+    def port(self) -> int:
+        """The port of YEPCord itself, behind the shim."""
+        return self._process.port
+
     def log(self) -> str:
         """Return what the server has printed: worth showing when a test fails."""
         return self._process.log()

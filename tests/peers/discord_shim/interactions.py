@@ -18,8 +18,6 @@ from peers.discord_shim.upstream import Upstream
 _CALLBACK: Final = re.compile(r"^/interactions/(\d+)/([^/]+)/callback$")
 _HOOK: Final = re.compile(r"^/webhooks/\d+/([^/]+)(?:/messages/([^/]+))?$")
 _WANTED: Final = re.compile("with_response=(1|true)", re.IGNORECASE)
-_PROMPT: Final = 3.0
-"""Seconds in which an interaction must be answered."""
 _EPHEMERAL: Final = 64
 _EPOCH: Final = 1420070400
 MESSAGE, DEFERRED, DEFERRED_UPDATE, UPDATE = 4, 5, 6, 7
@@ -59,6 +57,8 @@ class Interactions:
     """The authorization of each application's bot."""
     whispers: dict[str, dict[str, Any]] = attrs.field(factory=dict)
     """Ephemeral messages by id: one person sees them, and the channel does not."""
+    prompt: float = 3.0
+    """Seconds in which a press must be answered."""
     _known: dict[str, Interaction] = attrs.field(factory=dict)
 
     def heard(self, name: str, data: Mapping[str, Any]) -> None:
@@ -109,7 +109,7 @@ class Interactions:
             answer = await self.upstream.send(attrs.evolve(request, query=""))
             one.answered = kind if answer.status < 300 else 0
             return await self._told(one, request) if one.answered else answer
-        if time.monotonic() - one.made > _PROMPT:
+        if time.monotonic() - one.made > self.prompt:
             return _UNKNOWN
         one.answered = kind
         if kind == MESSAGE:

@@ -164,6 +164,7 @@ class Shim:
             self.limits.forget()
             self.faults.waiting.clear()
             self.journal.forget()
+            self.interactions.whispers.clear()
 
         self.call(forget())
 
