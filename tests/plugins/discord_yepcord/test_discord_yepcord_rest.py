@@ -39,6 +39,7 @@ async def test_a_lost_answer_is_asked_for_again_and_shown_once(yepcord, room, ht
     yepcord.shim.lose_answer("POST", "/messages")
     with pytest.raises(httpx2.TransportError):
         await http.post(path, json=body | {"enforce_nonce": True})
+    assert yepcord.anna.texts(room) == ["once"], "it was carried out"
     again = await http.post(path, json=body | {"enforce_nonce": True})
     [shown] = yepcord.anna.messages(room)
     assert (shown["content"], shown["id"]) == ("once", again.json()["id"])
