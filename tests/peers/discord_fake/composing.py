@@ -23,6 +23,8 @@ from peers.discord_fake.world import World
 _SUPPRESS_EMBEDS, _SILENT, _VOICE = 1 << 2, 1 << 12, 1 << 13
 _SETTABLE: Final = _SUPPRESS_EMBEDS | _SILENT | _VOICE | COMPONENTS_V2
 _FORWARD: Final = 1
+_ANSWERABLE: Final = frozenset({0, 19, 20, 21, 23})
+"""Types of messages that somebody wrote."""
 _KEPT_IN_EDITS: Final = HAS_THREAD | EPHEMERAL
 
 
@@ -182,6 +184,9 @@ def refer(world: World, message: Message, data: Json) -> None:
     else:
         if not message.channel.may("READ_MESSAGE_HISTORY"):
             raise refusal(160002)
+        if wanted.type not in _ANSWERABLE:
+            words = "Cannot reply to a system message"
+            raise invalid(path, "REPLIES_CANNOT_REPLY_TO_SYSTEM_MESSAGE", words)
         message.type = 19
     message.reference = reference(wanted, _FORWARD if message.snapshots else 0)
 

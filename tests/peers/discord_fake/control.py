@@ -45,6 +45,7 @@ class DiscordFake(Acting, Faulty):
     nonces, tokens of interactions, sessions and links) follow ``clock``; ``session_life``,
     ``nonce_window`` and ``link_life`` are their lengths in seconds. ``privileged`` names the
     intents that are switched on: ``members``, ``presences``, ``message_content``.
+    ``heartbeat_patience`` cuts off clients that send no heartbeat for so many real seconds.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class DiscordFake(Acting, Faulty):
         strict: bool = True,
         limits: Limits | None = None,
         heartbeat: float = 41.25,
+        heartbeat_patience: float | None = None,
         privileged: Iterable[str] = ("members", "message_content"),
         session_life: float = 180.0,
         nonce_window: float = 300.0,
@@ -82,7 +84,7 @@ class DiscordFake(Acting, Faulty):
         self._endpoint = Endpoint(world, patience=callback_patience)
         world.verify_key = self._endpoint.verify_key
         caller = Caller(world, Faults(), Buckets(time, limits or Limits()), strict)
-        gateway = Gateway(world, heartbeat, session_life)
+        gateway = Gateway(world, heartbeat, session_life, heartbeat_patience)
         Acting.__init__(self, world)
         Faulty.__init__(self, world, caller, gateway, Loopback(self._handle))
 
@@ -242,7 +244,7 @@ class DiscordFake(Acting, Faulty):
         self._server.soon(lambda: self._server.spawn(self._endpoint.post(url, body, delivery)))
         return delivery
 
-    def post(self, url: str, body: Any, signature: Signature = "good") -> Delivery:
+    def post_to(self, url: str, body: Any, signature: Signature = "good") -> Delivery:
         """Post anything to an endpoint."""
         delivery = Delivery(signature)
         self._server.soon(lambda: self._server.spawn(self._endpoint.post(url, body, delivery)))
