@@ -37,11 +37,9 @@ class Form:
     files: Mapping[str, Upload] = attrs.field(factory=dict)
 
 
-def compose(
-    world: World, channel: Channel, form: Form, *, strict: bool = True, **more: Any
-) -> Message:
+def compose(world: World, channel: Channel, form: Form, **more: Any) -> Message:
     """Return a new message of the bot, not yet in its channel; ``more`` are fields of it."""
-    data = _known(form, strict)
+    data = _known(form, world.strict)
     flags = _flags(data, ephemeral=form.way in ("callback", "follow_up"))
     new = bool(flags & COMPONENTS_V2)
     if new and any(data.get(key) for key in ("content", "embeds", "poll", "sticker_ids")):
@@ -66,9 +64,9 @@ def compose(
     return message
 
 
-def revise(world: World, message: Message, form: Form, *, strict: bool = True) -> bool:
+def revise(world: World, message: Message, form: Form) -> bool:
     """M8: change a message, and return whether that changed anything."""
-    data = _known(form, strict)
+    data = _known(form, world.strict)
     before = (
         message.content,
         message.embeds,

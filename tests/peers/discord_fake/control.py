@@ -41,7 +41,8 @@ class DiscordFake(Acting, Faulty):
     """A Discord on loopback for one bot; a context manager.
 
     All methods are synchronous unless they say otherwise, and may be called from any thread.
-    ``strict`` refuses what the reference does not know. ``heartbeat`` is in seconds. Windows (of
+    ``strict`` refuses fields of messages that the reference does not name, and clients that do
+    not say what they are. ``heartbeat`` is in seconds. Windows (of
     nonces, tokens of interactions, sessions and links) follow ``clock``; ``session_life``,
     ``nonce_window`` and ``link_life`` are their lengths in seconds. ``privileged`` names the
     intents that are switched on: ``members``, ``presences``, ``message_content``.
@@ -79,6 +80,7 @@ class DiscordFake(Acting, Faulty):
             owner=OWNER,
             verify_key="",
             nonce_window=nonce_window,
+            strict=strict,
         )
         world.users = {BOT: bot, OWNER: User(OWNER, "owner")}
         self._endpoint = Endpoint(world, patience=callback_patience)

@@ -135,7 +135,7 @@ class Gateway:
             raise Close(4005, "Already authenticated.")
         intents, shard = self._credentials(data)
         if not self.world.budget.use():
-            self._spent()
+            self._spent(connection)
             raise Close(4004, "Authentication failed.")
         session = Session(secrets.token_hex(16), intents, shard)
         with self.world.changed:
@@ -151,13 +151,14 @@ class Gateway:
             self._take(connection, session)
             self.world.changed.notify_all()
 
-    def _spent(self) -> None:
+    def _spent(self, connection: Connection) -> None:
         """W3: end every session, and make the token worthless."""
         with self.world.changed:
             self.world.token = secrets.token_hex(16)
             self.world.sessions.clear()
         for other in self.alive():
-            other.cut()
+            if other is not connection:
+                other.cut()
 
     def _credentials(self, data: Any) -> tuple[int, tuple[int, int]]:
         if not isinstance(data, dict) or not isinstance(data.get("properties"), dict):

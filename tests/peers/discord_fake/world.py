@@ -45,6 +45,7 @@ class World:
     owner: int
     verify_key: str
     nonce_window: float = 300.0
+    strict: bool = True
     gateway_url: str = ""
     resume_url: str = ""
     endpoint: str = ""
