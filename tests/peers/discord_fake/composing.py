@@ -65,7 +65,7 @@ def compose(world: World, channel: Channel, form: Form, **more: Any) -> Message:
 
 
 def revise(world: World, message: Message, form: Form) -> bool:
-    """M8: change a message, and return whether that changed anything."""
+    """M6: change a message, and return whether that changed anything."""
     data = _known(form, world.strict)
     before = (
         message.content,
@@ -76,7 +76,7 @@ def revise(world: World, message: Message, form: Form) -> bool:
     )
     flags = message.flags & ~LOADING
     if data.get("flags") is not None:
-        asked = _flags(data, ephemeral=True)
+        asked = _flags(data, ephemeral=False) & (_SUPPRESS_EMBEDS | COMPONENTS_V2)
         if message.flags & COMPONENTS_V2 and not asked & COMPONENTS_V2:
             words = "The IS_COMPONENTS_V2 flag cannot be removed."
             raise invalid("flags", "MESSAGE_CANNOT_REMOVE_COMPONENTS_V2_FLAG", words)
@@ -162,7 +162,7 @@ def _rights(world: World, channel: Channel, data: Json, files: Mapping[str, Uplo
 
 
 def refer(world: World, message: Message, data: Json) -> None:
-    """M6, M7: let a message reply to another one, or carry another one on."""
+    """M4, M5: let a message reply to another one, or carry another one on."""
     if data.get("message_reference") is None:
         return
     path = "message_reference"

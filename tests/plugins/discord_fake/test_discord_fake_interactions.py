@@ -69,10 +69,18 @@ async def test_a_token_works_for_fifteen_minutes(
 
 
 async def test_the_first_follow_up_of_a_deferred_answer_is_the_answer(
-    fake: DiscordFake, channel: int, ada: int, asked, http
+    fake: DiscordFake, channel: int, ada: int, asked, connect, http
 ):
-    """It keeps to what was settled then: whether one person sees it."""
-    await respond(http, asked, 5, {"flags": 64})
+    """It keeps to what was settled then: whether one person sees it.
+
+    The bot is told of such a message as if it were one of a direct conversation.
+    """
+    async with connect() as socket:
+        await socket.identify(fake.token)
+        await respond(http, asked, 5, {"flags": 64})
+        told = await socket.event("MESSAGE_CREATE")
+    assert told["flags"] == 64 | 128
+    assert (told["channel_id"], "guild_id" in told) == (str(channel), False)
     assert [one.thinking for one in fake.whispered(channel, ada)] == [True]
     first = (await http.post(webhook(fake, asked), json={"content": "for you"})).json()
     await http.post(webhook(fake, asked), json={"content": "for all"})

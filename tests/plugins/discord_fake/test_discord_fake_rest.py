@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import anyio
 import pytest
@@ -136,14 +137,17 @@ async def test_nothing_is_no_message_and_blanks_are_nothing(fake, channel: int, 
 
 
 async def test_a_nonce_is_one_message_for_a_while_where_that_is_asked_for(
-    fake: DiscordFake, channel: int, clock: ManualClock, connect, http
+    fake: DiscordFake, guild: int, channel: int, clock: ManualClock, connect, http
 ):
+    other = fake.add_channel(guild, "other")
     async with connect() as socket:
         await socket.identify(fake.token)
         first = (await send(http, channel, content="a", nonce="n", enforce_nonce=True)).json()
         again = (await send(http, channel, content="b", nonce="n", enforce_nonce=True)).json()
         assert (again["id"], again["content"]) == (first["id"], "a")
         assert first["nonce"] == "n"
+        there = (await send(http, other, content="b", nonce="n", enforce_nonce=True)).json()
+        assert there["id"] == first["id"], "it is one message of the bot's, not of a channel"
         assert (await socket.event("MESSAGE_CREATE"))["nonce"] == "n"
         await send(http, channel, content="c", nonce="n")
         assert (await socket.event("MESSAGE_CREATE"))["content"] == "c"
@@ -328,9 +332,11 @@ async def test_archived_threads_open_when_something_is_said_and_locked_ones_do_n
     assert (await send(http, thread, content="two")).status_code == 200
     assert not (await http.get(f"channels/{thread}")).json()["thread_metadata"]["archived"]
     fake.archive(thread, locked=True)
+    assert await refused(await send(http, thread, content="x")) == (400, 50083)
+    fake.unarchive(thread)
+    fake.lock(thread)
     assert await refused(await send(http, thread, content="x")) == (400, 160005)
     fake.forbid(channel, "SEND_MESSAGES_IN_THREADS")
-    fake.unarchive(thread)
     assert await refused(await send(http, thread, content="x")) == (403, 50013)
 
 
@@ -390,3 +396,14 @@ async def test_a_lenient_server_passes_over_what_it_does_not_know():
                 f"channels/{channel}/messages", json={"content": "x", "colour": 1}, headers=headers
             )
     assert answer.status_code == 200
+
+
+def test_every_rule_has_its_place_in_the_code():
+    from pathlib import Path
+
+    import peers.discord_fake
+
+    home = Path(peers.discord_fake.__file__).parent
+    rules = set(re.findall(r"^\| ([A-Z]\d+) \|", (home / "RULES.md").read_text(), re.MULTILINE))
+    code = "\n".join(path.read_text() for path in home.glob("*.py"))
+    assert set(re.findall(r"\b[AEGILMNPRTW]\d{1,2}\b", code)) == rules
