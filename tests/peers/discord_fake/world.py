@@ -68,6 +68,7 @@ class World:
     on_event: Callable[[], None] = lambda: None
     on_interaction: Callable[[Any], None] = lambda _: None
     """Told of an interaction that is to be posted to the endpoint."""
+    _history: dict[int, list[Message]] = attrs.field(factory=dict)
 
     @property
     def flags(self) -> int:
@@ -129,7 +130,12 @@ class World:
 
     def history(self, channel: Channel) -> list[Message]:
         """Return what has been said in a channel, oldest first, deleted messages too."""
-        return [one for one in self.messages.values() if one.channel is channel]
+        return self._history.get(channel.id, [])
+
+    def keep(self, message: Message) -> None:
+        """Put a message into its channel; nobody is told."""
+        self.messages[message.id] = message
+        self._history.setdefault(message.channel.id, []).append(message)
 
     # Changes, and who hears of them.
 
@@ -158,7 +164,7 @@ class World:
         """Put a message into its channel and tell of it."""
         channel = message.channel
         message.show(self.clock.time())
-        self.messages[message.id] = message
+        self.keep(message)
         if message.seen_by is None:
             channel.last_message = message.id
             channel.count += channel.is_thread
