@@ -12,7 +12,6 @@ from peers.telegram_fake.journal import Call
 from peers.telegram_fake.text import Formatted
 from peers.telegram_fake.world import World
 
-_SECRET: Final = re.compile(r"[A-Za-z0-9_-]{0,256}")
 _COMMAND: Final = re.compile(r"[a-z0-9_]{1,32}")
 _COLOUR: Final = 7322096
 
@@ -27,34 +26,6 @@ def get_chat(world: World, call: Call) -> Json:
 
 def get_file(world: World, call: Call) -> Json:
     return world.files.describe(call.params.get("file_id", ""))
-
-
-def set_webhook(world: World, call: Call) -> bool:
-    """R6: what is set here is kept and shown; this server delivers nothing to it."""
-    url, secret = call.params.get("url", ""), call.params.get("secret_token", "")
-    if not url:
-        return delete_webhook(world, call)
-    if not url.startswith("https://"):
-        raise bad("bad webhook: An HTTPS URL must be provided for webhook")
-    if not _SECRET.fullmatch(secret):
-        raise bad("secret token contains unallowed characters")
-    world.updates.allow(call.params.get("allowed_updates"))
-    _drop_pending(world, call)
-    connections = min(max(call.params.get("max_connections", 40), 1), 100)
-    world.webhook = {"url": url, "max_connections": connections}
-    return True
-
-
-def delete_webhook(world: World, call: Call) -> bool:
-    _drop_pending(world, call)
-    world.webhook = {}
-    return True
-
-
-def get_webhook_info(world: World, call: Call) -> Json:
-    pending = len(world.updates.pending())
-    base = {"url": "", "has_custom_certificate": False, "pending_update_count": pending}
-    return base | world.webhook
 
 
 def set_my_commands(world: World, call: Call) -> bool:
@@ -135,8 +106,3 @@ def _topic(chat: Chat, call: Call) -> Topic:
     if topic is None:
         raise bad("TOPIC_ID_INVALID")
     return topic
-
-
-def _drop_pending(world: World, call: Call) -> None:
-    if call.params.get("drop_pending_updates"):
-        world.updates.clear()

@@ -13,6 +13,7 @@ from peers.telegram_fake.chats import Bot, Chat
 from peers.telegram_fake.clock import Clock
 from peers.telegram_fake.errors import Json, bad
 from peers.telegram_fake.files import FileStore
+from peers.telegram_fake.hook import Delivery, Hook
 from peers.telegram_fake.journal import Call
 from peers.telegram_fake.limits import Floodgate
 from peers.telegram_fake.messages import Message, Version
@@ -68,7 +69,10 @@ class World:
     drafts: list[Draft] = attrs.field(factory=list)
     presses: dict[str, Press] = attrs.field(factory=dict)
     commands: dict[tuple[str, str], list[Json]] = attrs.field(factory=dict)
-    webhook: Json = attrs.field(factory=dict)
+    hook: Hook | None = None
+    loopback_webhooks: bool = False
+    """Whether a webhook may be on this machine, and without TLS."""
+    deliveries: list[Delivery] = attrs.field(factory=list)
     numbers: Iterator[int] = attrs.field(factory=lambda: itertools.count(1))
     on_update: Callable[[], None] = lambda: None
     _last: dict[int, int] = attrs.field(factory=dict)
