@@ -22,7 +22,7 @@ from peers.telegram_fake.people import People
 from peers.telegram_fake.polling import Poller
 from peers.telegram_fake.server import Server
 from peers.telegram_fake.updates import UpdateQueue
-from peers.telegram_fake.world import Draft, Notice, Press, World
+from peers.telegram_fake.world import Draft, Notice, Press, Rich, World
 
 TOKEN: Final = "700700:AAFixtureTokenOfABotThatIsNoWhere0x"
 USERNAME: Final = "dragoman_bot"
@@ -63,17 +63,20 @@ class TelegramFake(People):
         repeat_wait: float = 3.0,
         loopback_webhooks: bool = False,
         webhook_scale: float = 1.0,
+        rich: Rich = "known",
     ) -> None:
         time = clock or SystemClock()
         bot = Bot(int(token.partition(":")[0]), username, reads_all_groups)
         gate = Floodgate(time, limits or Limits())
         updates = UpdateQueue(time, first_update)
-        super().__init__(World(bot, time, updates, gate, loopback_webhooks=loopback_webhooks))
+        world = World(bot, time, updates, gate, strict=strict, rich=rich)
+        world.loopback_webhooks = loopback_webhooks
+        super().__init__(world)
         self.token = token
         self._faults = Faults()
         poller = Poller(self._world, conflict_pause, repeat_wait)
         deliverer = Deliverer(self._world, webhook_scale)
-        self._server = Server(token, self._world, self._faults, poller, deliverer, strict)
+        self._server = Server(token, self._world, self._faults, poller, deliverer)
 
     def __enter__(self) -> Self:
         self._server.start()
@@ -129,6 +132,16 @@ class TelegramFake(People):
             for one in self.chat(chat_id, thread)
             if one.sender == self.bot_id and not one.deleted
         ]
+
+    @property
+    def rich(self) -> Rich:
+        """R27: whether the server knows rich messages; it may change its mind."""
+        return self._world.rich
+
+    @rich.setter
+    def rich(self, rich: Rich) -> None:
+        with self._world.changed:
+            self._world.rich = rich
 
     def notices(self, chat_id: int, action: str = "typing") -> list[Notice]:
         """Return the chat actions of a kind, with their times and topics."""

@@ -16,6 +16,7 @@ from peers.telegram_fake.checks import (
 from peers.telegram_fake.errors import NOT_MODIFIED, QUERY_TOO_OLD, Json, bad
 from peers.telegram_fake.journal import Call
 from peers.telegram_fake.messages import Message
+from peers.telegram_fake.rich import check_known, read_rich, rich_body
 from peers.telegram_fake.text import Formatted
 from peers.telegram_fake.updates import LIFETIMES
 from peers.telegram_fake.world import World
@@ -29,8 +30,8 @@ EMOJI: Final = frozenset(
 
 
 def edit_message_text(world: World, call: Call) -> Json:
-    if call.params.get("rich_message") is not None:
-        raise bad("rich messages are not part of this server")
+    if call.params.get("rich_message") is not None and world.rich != "unknown":
+        return _edit_rich(world, call)
     formatted = parse_text(call.params)
     chat, message = _target(world, call)
     if message.media:
@@ -38,6 +39,19 @@ def edit_message_text(world: World, call: Call) -> Json:
     body = fit_text(formatted, edit=True)
     message.preview = call.params.get("link_preview_options", message.preview)
     return _change(world, chat, message, body, inline_keyboard(call.params))
+
+
+def _edit_rich(world: World, call: Call) -> Json:
+    """R27: give a message rich content, whether it had such before or a plain text."""
+    check_known(world)
+    if call.params.get("text"):
+        raise bad("a message has a text or rich content, not both")
+    content = read_rich(world, call)
+    chat, message = _target(world, call)
+    if message.media:
+        raise bad("there is no text in the message to edit")
+    markup = inline_keyboard(call.params)
+    return _change(world, chat, message, rich_body(content), markup, content)
 
 
 def edit_message_caption(world: World, call: Call) -> Json:
@@ -50,7 +64,8 @@ def edit_message_caption(world: World, call: Call) -> Json:
 
 def edit_message_reply_markup(world: World, call: Call) -> Json:
     chat, message = _target(world, call)
-    return _change(world, chat, message, message.body, inline_keyboard(call.params))
+    markup = inline_keyboard(call.params)
+    return _change(world, chat, message, message.body, markup, message.rich)
 
 
 def delete_message(world: World, call: Call) -> bool:
@@ -111,15 +126,21 @@ def _target(world: World, call: Call) -> tuple[Chat, Message]:
 
 
 def _change(
-    world: World, chat: Chat, message: Message, body: Formatted, markup: Json | None
+    world: World,
+    chat: Chat,
+    message: Message,
+    body: Formatted,
+    markup: Json | None,
+    rich: Json | None = None,
 ) -> Json:
     """R11: a change without a difference is refused; a keyboard that is not named goes away."""
     world.gate.edit(chat)
-    if body == message.body and markup == message.markup:
+    same = (body, rich) == (message.body, message.rich)
+    if same and markup == message.markup:
         raise bad(NOT_MODIFIED)
     message.markup = markup
-    if body != message.body:
-        message.change(body, world.clock.time())
+    if not same:
+        message.change(body, world.clock.time(), rich)
     else:
         message.edited = world.clock.time()
     return world.wire(message)

@@ -40,6 +40,8 @@ class Shown:
     """Emoji by the id of who reacted."""
     entities: tuple[Json, ...] = ()
     """How the text is formatted, and what Telegram found in it by itself."""
+    blocks: tuple[Json, ...] = ()
+    """R27: what a rich message is made of; ``text`` has its words then."""
 
 
 @attrs.define(eq=False)
@@ -62,6 +64,8 @@ class Message:
     reply_to: int | None = None
     album: str = ""
     preview: Json | None = None
+    rich: Json | None = None
+    """R27: the content of a rich message; ``body`` says it in plain words then."""
     edited: float | None = None
     versions: list[Version] = attrs.field(factory=list)
     reactions: dict[int, tuple[str, ...]] = attrs.field(factory=dict)
@@ -72,9 +76,9 @@ class Message:
     def alive(self) -> bool:
         return not (self.deleted or self.forgotten)
 
-    def change(self, body: Formatted, at: float) -> None:
+    def change(self, body: Formatted, at: float, rich: Json | None = None) -> None:
         """Show another text."""
-        self.body, self.edited = body, at
+        self.body, self.edited, self.rich = body, at, rich
         self.versions.append(Version(at, body.text))
 
     def json(self, original: Message | None = None) -> Json:
@@ -97,9 +101,11 @@ class Message:
     def _content(self) -> Json:
         found: Json = dict(self.media)
         text, entities = ("caption", "caption_entities") if self.media else ("text", "entities")
-        if self.body.text:
+        if self.rich is not None:
+            found["rich_message"] = self.rich
+        elif self.body.text:
             found[text] = self.body.text
-        if self.body.entities:
+        if self.body.entities and self.rich is None:
             found[entities] = list(self.body.entities)
         if self.album:
             found["media_group_id"] = self.album
@@ -123,11 +129,12 @@ class Message:
             files=tuple(file_ids(self.media)),
             reactions=dict(self.reactions),
             entities=self.body.entities,
+            blocks=tuple((self.rich or {}).get("blocks", ())),
         )
 
 
 def file_ids(media: Mapping[str, Any]) -> list[str]:
     """Return the ids of a message's files: of a photo, its largest size."""
     found = [media["photo"][-1]["file_id"]] if "photo" in media else []
-    kinds = ("document", "voice", "audio", "video")
+    kinds = ("document", "voice", "audio", "video", "animation", "video_note")
     return found + [media[kind]["file_id"] for kind in kinds if kind in media]

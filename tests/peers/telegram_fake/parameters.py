@@ -50,6 +50,9 @@ _TABLE: Final[Mapping[str, str]] = {
     "sendMediaGroup": _SEND + "media:json",
     "sendMessageDraft": "chat_id:chat message_thread_id:int draft_id:int text:text parse_mode:text "
     "entities:json can_stop:flag keep_on_stop:flag",
+    "sendRichMessage": _ALONE + "rich_message:json",
+    "sendRichMessageDraft": "chat_id:chat message_thread_id:int draft_id:int rich_message:json "
+    "can_stop:flag keep_on_stop:flag",
     "sendChatAction": "business_connection_id:text chat_id:chat message_thread_id:int action:text",
     "editMessageText": _EDIT
     + "text:text parse_mode:text entities:json link_preview_options:json rich_message:json",
@@ -72,6 +75,7 @@ PARAMETERS: Final[Mapping[str, Mapping[str, str]]] = {
     method: dict(item.split(":") for item in row.split()) for method, row in _TABLE.items()
 }
 FIELDS: Final[Mapping[str, frozenset[str]]] = {
+    "rich_message": frozenset("html markdown is_rtl skip_entity_detection blocks media".split()),
     "link_preview_options": frozenset(
         "is_disabled url prefer_small_media prefer_large_media show_above_text".split()
     ),

@@ -1,4 +1,4 @@
-"""What people do: they write, edit, press, react, join, block. Each returns what the bot is sent."""
+"""What people do of themselves: they write, edit, join, block. Each returns what the bot is sent."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 import attrs
 
 from peers.telegram_fake.account import open_topic, remove_topic
-from peers.telegram_fake.chats import Chat, Kind, Person, Topic
+from peers.telegram_fake.audience import Audience
+from peers.telegram_fake.chats import Chat, Kind, Topic
 from peers.telegram_fake.errors import Json
 from peers.telegram_fake.files import Upload
 from peers.telegram_fake.messages import Message
 from peers.telegram_fake.text import Formatted, finish
-from peers.telegram_fake.world import Press, World
 
 
 @attrs.frozen
@@ -24,25 +24,9 @@ class Said:
     message_id: int
 
 
-@attrs.frozen
-class Pressed:
-    """A button that somebody pressed."""
-
-    update_id: int | None
-    query_id: str
-
-
 @attrs.define(eq=False, slots=False, repr=False)
-class People:
+class People(Audience):
     """The side of the people. Every method may be called from any thread."""
-
-    _world: World
-    _people: dict[int, Person] = attrs.field(factory=dict, init=False)
-
-    def person(self, number: int, first_name: str, **more: str) -> Person:
-        """Give somebody a name."""
-        found = self._people[number] = Person(number, first_name, **more)
-        return found
 
     def add_chat(self, chat_id: int, kind: Kind, title: str = "", **more: Any) -> Chat:
         """Make a chat that the bot is in. Others come into being when somebody writes there."""
@@ -111,43 +95,6 @@ class People:
         channel = message.chat.kind == "channel"
         return self._push("edited_channel_post" if channel else "edited_message", message)
 
-    def press(
-        self, chat_id: int, message_id: int, user: int, data: str, *, unseen: bool = False
-    ) -> Pressed:
-        """R21: press a button; ``unseen`` presses one that the message does not show any more."""
-        world = self._world
-        with world.changed:
-            message = world.messages[chat_id, message_id]
-            rows = (message.markup or {}).get("inline_keyboard", [])
-            if not unseen and not any(b.get("callback_data") == data for row in rows for b in row):
-                raise LookupError(f"message {message_id} has no button {data!r}")
-            query_id = str(4_000_000_000_000_000_000 + next(world.numbers))
-            world.presses[query_id] = Press(query_id, world.clock.time())
-            body = {
-                "id": query_id,
-                "from": self._user(user).json,
-                "message": self._accessible(message),
-                "chat_instance": str(-chat_id),
-                "data": data,
-            }
-        return Pressed(world.push("callback_query", body), query_id)
-
-    def react(self, chat_id: int, message_id: int, user: int, *emoji: str) -> int | None:
-        """R23: set somebody's reactions to a message; none takes them back."""
-        world = self._world
-        with world.changed:
-            message = world.messages[chat_id, message_id]
-            before, message.reactions[user] = message.reactions.get(user, ()), emoji
-            body = {
-                "chat": message.chat.json,
-                "message_id": message_id,
-                "user": self._user(user).json,
-                "date": int(world.clock.time()),
-                "old_reaction": [{"type": "emoji", "emoji": one} for one in before],
-                "new_reaction": [{"type": "emoji", "emoji": one} for one in emoji],
-            }
-        return world.push("message_reaction", body)
-
     def block(self, chat_id: int) -> int | None:
         """R14: block the bot in a private chat."""
         return self._membership(chat_id, "member", "kicked", "bot was blocked by the user")
@@ -197,9 +144,6 @@ class People:
             body = self._world.wire(message)
         return self._world.push(kind, body)
 
-    def _user(self, number: int) -> Person:
-        return self._people.get(number) or Person(number)
-
     def _author(self, chat: Chat, user: int) -> Json:
         if chat.kind == "channel":
             return {"sender_chat": chat.json}
@@ -212,12 +156,6 @@ class People:
         if document is not None:
             return files.document(Upload(*document))
         return {}
-
-    def _accessible(self, message: Message) -> Json:
-        """R21: of a message that is gone, a press only says where it was."""
-        if message.alive:
-            return self._world.wire(message)
-        return {"chat": message.chat.json, "message_id": message.id, "date": 0}
 
     def _membership(self, chat_id: int, old: str, new: str, reason: str) -> int | None:
         world = self._world

@@ -5,52 +5,23 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import Any, Final
 
 import attrs
 from aiohttp import ClientPayloadError, web
 
-from peers.telegram_fake import account, editing, sending, webhook
 from peers.telegram_fake.delivery import Deliverer
 from peers.telegram_fake.errors import BotError, Json
 from peers.telegram_fake.faults import Action, Cut, Delay, Faults, Hold, Reply
 from peers.telegram_fake.journal import Call, Stage
+from peers.telegram_fake.methods import METHODS
 from peers.telegram_fake.parameters import canonical, read
 from peers.telegram_fake.polling import Poller
 from peers.telegram_fake.requests import Raw, read_request
 from peers.telegram_fake.world import World
 
-Method = Callable[[World, Call], Any]
-METHODS: Final[Mapping[str, Method]] = {
-    "getMe": account.get_me,
-    "getChat": account.get_chat,
-    "getFile": account.get_file,
-    "setWebhook": webhook.set_webhook,
-    "deleteWebhook": webhook.delete_webhook,
-    "getWebhookInfo": webhook.get_webhook_info,
-    "setMyCommands": account.set_my_commands,
-    "createForumTopic": account.create_forum_topic,
-    "closeForumTopic": account.close_forum_topic,
-    "reopenForumTopic": account.reopen_forum_topic,
-    "deleteForumTopic": account.delete_forum_topic,
-    "sendMessage": sending.send_message,
-    "sendPhoto": sending.send_photo,
-    "sendDocument": sending.send_document,
-    "sendVoice": sending.send_voice,
-    "sendAudio": sending.send_audio,
-    "sendVideo": sending.send_video,
-    "sendMediaGroup": sending.send_media_group,
-    "sendMessageDraft": sending.send_message_draft,
-    "sendChatAction": sending.send_chat_action,
-    "editMessageText": editing.edit_message_text,
-    "editMessageCaption": editing.edit_message_caption,
-    "editMessageReplyMarkup": editing.edit_message_reply_markup,
-    "deleteMessage": editing.delete_message,
-    "setMessageReaction": editing.set_message_reaction,
-    "answerCallbackQuery": editing.answer_callback_query,
-}
 _MAX_BODY: Final = 64 << 20
 _PATIENCE: Final = 10.0
 
@@ -92,7 +63,6 @@ class Server:
     faults: Faults
     poller: Poller
     deliverer: Deliverer
-    strict: bool = True
     port: int = 0
     loop: asyncio.AbstractEventLoop = attrs.field(init=False)
     errors: list[BaseException] = attrs.field(factory=list)
@@ -236,7 +206,7 @@ class Server:
         """Read a call's parameters and put it in the journal, also one that is mistaken."""
         mistaken = None
         try:
-            params = read(method, raw.params, raw.files, strict=self.strict)
+            params = read(method, raw.params, raw.files, strict=self.world.strict)
         except BotError as error:
             mistaken, params = error, dict(raw.params)
         with self.world.changed:

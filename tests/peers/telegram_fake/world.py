@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 
@@ -18,6 +18,8 @@ from peers.telegram_fake.journal import Call
 from peers.telegram_fake.limits import Floodgate
 from peers.telegram_fake.messages import Message, Version
 from peers.telegram_fake.updates import UpdateQueue
+
+Rich = Literal["known", "unknown", "refused"]
 
 
 @attrs.frozen
@@ -38,7 +40,11 @@ class Draft:
     chat_id: int
     draft_id: int
     text: str
+    """What it says; of a rich one, in plain words. Empty: the bot thinks."""
     thread: int | None = None
+    can_stop: bool = False
+    keep_on_stop: bool = False
+    rich: Json | None = None
 
 
 @attrs.define(eq=False)
@@ -67,6 +73,13 @@ class World:
     calls: list[Call] = attrs.field(factory=list)
     notices: list[Notice] = attrs.field(factory=list)
     drafts: list[Draft] = attrs.field(factory=list)
+    previews: dict[tuple[int, int | None], Draft] = attrs.field(factory=dict)
+    """The drafts that are shown, by chat and topic; R22 says for how long."""
+    stopped: set[tuple[int, int]] = attrs.field(factory=set)
+    """The drafts that people have stopped, by chat and number."""
+    strict: bool = True
+    rich: Rich = "known"
+    """R27: whether rich messages are part of this server; one may be too old, or want none."""
     presses: dict[str, Press] = attrs.field(factory=dict)
     commands: dict[tuple[str, str], list[Json]] = attrs.field(factory=dict)
     hook: Hook | None = None

@@ -1,0 +1,103 @@
+"""What people do with what the bot shows them: they press, react, stop it."""
+
+from __future__ import annotations
+
+import attrs
+
+from peers.telegram_fake.chats import Person
+from peers.telegram_fake.errors import Json
+from peers.telegram_fake.messages import Message
+from peers.telegram_fake.world import Draft, Press, World
+
+PREVIEW = 30.0
+"""R22: seconds that a draft is shown."""
+
+
+@attrs.frozen
+class Pressed:
+    """A button that somebody pressed."""
+
+    update_id: int | None
+    query_id: str
+
+
+@attrs.define(eq=False, slots=False, repr=False)
+class Audience:
+    """Those whom the bot talks to. Every method may be called from any thread."""
+
+    _world: World
+    _people: dict[int, Person] = attrs.field(factory=dict, init=False)
+
+    def person(self, number: int, first_name: str, **more: str) -> Person:
+        """Give somebody a name."""
+        found = self._people[number] = Person(number, first_name, **more)
+        return found
+
+    def press(
+        self, chat_id: int, message_id: int, user: int, data: str, *, unseen: bool = False
+    ) -> Pressed:
+        """R21: press a button; ``unseen`` presses one that the message does not show any more."""
+        world = self._world
+        with world.changed:
+            message = world.messages[chat_id, message_id]
+            rows = (message.markup or {}).get("inline_keyboard", [])
+            if not unseen and not any(b.get("callback_data") == data for row in rows for b in row):
+                raise LookupError(f"message {message_id} has no button {data!r}")
+            query_id = str(4_000_000_000_000_000_000 + next(world.numbers))
+            world.presses[query_id] = Press(query_id, world.clock.time())
+            body = {
+                "id": query_id,
+                "from": self._user(user).json,
+                "message": self._accessible(message),
+                "chat_instance": str(-chat_id),
+                "data": data,
+            }
+        return Pressed(world.push("callback_query", body), query_id)
+
+    def react(self, chat_id: int, message_id: int, user: int, *emoji: str) -> int | None:
+        """R23: set somebody's reactions to a message; none takes them back."""
+        world = self._world
+        with world.changed:
+            message = world.messages[chat_id, message_id]
+            before, message.reactions[user] = message.reactions.get(user, ()), emoji
+            body = {
+                "chat": message.chat.json,
+                "message_id": message_id,
+                "user": self._user(user).json,
+                "date": int(world.clock.time()),
+                "old_reaction": [{"type": "emoji", "emoji": one} for one in before],
+                "new_reaction": [{"type": "emoji", "emoji": one} for one in emoji],
+            }
+        return world.push("message_reaction", body)
+
+    def preview(self, chat_id: int, thread: int | None = None) -> Draft | None:
+        """R22: return the draft that somebody sees now."""
+        world = self._world
+        with world.changed:
+            draft = world.previews.get((chat_id, thread))
+            alive = draft is not None and world.clock.time() < draft.at + PREVIEW
+            return draft if alive else None
+
+    def stop_generation(self, chat_id: int, thread: int | None = None) -> int | None:
+        """R22: press the button that stops the draft which is shown."""
+        world = self._world
+        with world.changed:
+            draft = self.preview(chat_id, thread)
+            if draft is None or not draft.can_stop:
+                raise LookupError(f"chat {chat_id} shows nothing that could be stopped")
+            world.stopped.add((chat_id, draft.draft_id))
+            if not draft.keep_on_stop:
+                del world.previews[chat_id, thread]
+            body: Json = {"chat": world.chats[chat_id].json, "draft_id": draft.draft_id}
+            if thread is not None:
+                body["message_thread_id"] = thread
+        return world.push("stopped_message_generation", body)
+
+    def _user(self, number: int) -> Person:
+        return self._people.get(number) or Person(number)
+
+    def _accessible(self, message: Message) -> Json:
+        """R21: of a message that is gone, a press only says where it was."""
+        if message.alive:
+            return self._world.wire(message)
+        return {"chat": message.chat.json, "message_id": message.id, "date": 0}
