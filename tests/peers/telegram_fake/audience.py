@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from typing import Final
+
 import attrs
 
-from peers.telegram_fake.chats import Person
+from peers.telegram_fake.chats import Chat, Person
 from peers.telegram_fake.errors import Json
-from peers.telegram_fake.messages import Message
+from peers.telegram_fake.messages import Message, Shown, Version
+from peers.telegram_fake.text import Formatted
 from peers.telegram_fake.world import Draft, Press, World
 
-PREVIEW = 30.0
+PREVIEW: Final = 30.0
 """R22: seconds that a draft is shown."""
 
 
@@ -37,36 +41,70 @@ class Audience:
         self, chat_id: int, message_id: int, user: int, data: str, *, unseen: bool = False
     ) -> Pressed:
         """R21: press a button; ``unseen`` presses one that the message does not show any more."""
+        with self._world.changed:
+            message = self._world.messages[chat_id, message_id]
+            place = {"message": self._accessible(message), "chat_instance": str(-chat_id)}
+        return self._press(message, user, data, place, unseen=unseen)
+
+    def inline_message(self, text: str, markup: Json | None = None) -> str:
+        """R21: send a message by way of the bot, in a chat that it does not see; return its id."""
         world = self._world
         with world.changed:
-            message = world.messages[chat_id, message_id]
+            number = next(world.numbers)
+            nowhere = Chat(0, "private")
+            message = Message(number, nowhere, world.bot.id, {}, world.clock.time())
+            message.body, message.markup = Formatted(text), markup
+            message.versions.append(Version(message.date, text))
+            name = f"AgAAAFAKE{number:06d}"
+            world.inline[name] = message
+        return name
+
+    def inline(self, inline_message_id: str) -> Shown:
+        """Return what a message that was sent by way of the bot shows now."""
+        with self._world.changed:
+            return self._world.inline[inline_message_id].shown()
+
+    def press_inline(self, inline_message_id: str, user: int, data: str) -> Pressed:
+        """R21: press a button of a message that was sent by way of the bot."""
+        with self._world.changed:
+            message = self._world.inline[inline_message_id]
+        place = {"inline_message_id": inline_message_id, "chat_instance": "-1"}
+        return self._press(message, user, data, place)
+
+    def _press(
+        self, message: Message, user: int, data: str, place: Json, *, unseen: bool = False
+    ) -> Pressed:
+        world = self._world
+        with world.changed:
             rows = (message.markup or {}).get("inline_keyboard", [])
             if not unseen and not any(b.get("callback_data") == data for row in rows for b in row):
-                raise LookupError(f"message {message_id} has no button {data!r}")
+                raise LookupError(f"message {message.id} has no button {data!r}")
             query_id = str(4_000_000_000_000_000_000 + next(world.numbers))
             world.presses[query_id] = Press(query_id, world.clock.time())
-            body = {
-                "id": query_id,
-                "from": self._user(user).json,
-                "message": self._accessible(message),
-                "chat_instance": str(-chat_id),
-                "data": data,
-            }
+            body = {"id": query_id, "from": self._user(user).json, **place, "data": data}
         return Pressed(world.push("callback_query", body), query_id)
 
     def react(self, chat_id: int, message_id: int, user: int, *emoji: str) -> int | None:
-        """R23: set somebody's reactions to a message; none takes them back."""
+        """R23: set somebody's reactions to a message; none takes them back.
+
+        A custom emoji is named by its number, a paid one by ``paid``. In a channel nobody sees
+        who it was: the bot gets the counts.
+        """
         world = self._world
         with world.changed:
             message = world.messages[chat_id, message_id]
             before, message.reactions[user] = message.reactions.get(user, ()), emoji
-            body = {
+            body: Json = {
                 "chat": message.chat.json,
                 "message_id": message_id,
-                "user": self._user(user).json,
                 "date": int(world.clock.time()),
-                "old_reaction": [{"type": "emoji", "emoji": one} for one in before],
-                "new_reaction": [{"type": "emoji", "emoji": one} for one in emoji],
+            }
+            if message.chat.kind == "channel":
+                return world.push("message_reaction_count", body | _counted(message))
+            body |= {
+                "user": self._user(user).json,
+                "old_reaction": [_reaction(one) for one in before],
+                "new_reaction": [_reaction(one) for one in emoji],
             }
         return world.push("message_reaction", body)
 
@@ -101,3 +139,17 @@ class Audience:
         if message.alive:
             return self._world.wire(message)
         return {"chat": message.chat.json, "message_id": message.id, "date": 0}
+
+
+def _reaction(name: str) -> Json:
+    if name == "paid":
+        return {"type": "paid"}
+    if name.isdecimal():
+        return {"type": "custom_emoji", "custom_emoji_id": name}
+    return {"type": "emoji", "emoji": name}
+
+
+def _counted(message: Message) -> Json:
+    counts = Counter(one for emoji in message.reactions.values() for one in emoji)
+    found = [{"type": _reaction(one), "total_count": n} for one, n in counts.most_common()]
+    return {"reactions": found}

@@ -64,9 +64,10 @@ class TelegramFake(People):
         loopback_webhooks: bool = False,
         webhook_scale: float = 1.0,
         rich: Rich = "known",
+        private_topics: bool = False,
     ) -> None:
         time = clock or SystemClock()
-        bot = Bot(int(token.partition(":")[0]), username, reads_all_groups)
+        bot = Bot(int(token.partition(":")[0]), username, reads_all_groups, private_topics)
         gate = Floodgate(time, limits or Limits())
         updates = UpdateQueue(time, first_update)
         world = World(bot, time, updates, gate, strict=strict, rich=rich)
@@ -160,6 +161,7 @@ class TelegramFake(People):
             return press.answer
 
     def commands(self, scope: str = "default", language: str = "") -> list[Json]:
+        """R28: return the commands of a scope, such as ``chat:-100`` or ``chat_member:-100:7``."""
         with self._world.changed:
             return list(self._world.commands.get((scope, language), []))
 

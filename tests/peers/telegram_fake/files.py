@@ -20,6 +20,14 @@ _OF_KIND: Final[Json] = {
     "video": {"duration": 1, "width": 320, "height": 240},
     "animation": {"duration": 1, "width": 320, "height": 240},
     "video_note": {"duration": 1, "length": 240},
+    "sticker": {
+        "type": "regular",
+        "width": 512,
+        "height": 512,
+        "is_animated": False,
+        "is_video": False,
+        "emoji": "👍",
+    },
 }
 """What each kind has beside its file."""
 
@@ -88,9 +96,9 @@ class FileStore:
         file_id = self._resolve(content, "documents")
         upload = self._files[file_id][1]
         more: Json = dict(_OF_KIND[kind])
-        if kind != "video_note":
+        if kind not in {"video_note", "sticker"}:
             more["mime_type"] = upload.media_type
-        if kind not in {"voice", "video_note"}:
+        if kind not in {"voice", "video_note", "sticker"}:
             more["file_name"] = upload.name
         return {kind: self._identity(file_id) | more}
 

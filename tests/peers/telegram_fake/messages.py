@@ -63,6 +63,10 @@ class Message:
     thread: int | None = None
     reply_to: int | None = None
     album: str = ""
+    quote: Json | None = None
+    """R30: the words of the message replied to that it is about."""
+    source: tuple[int, int] | None = None
+    """R29: the channel's post that it repeats in the discussion group."""
     preview: Json | None = None
     rich: Json | None = None
     """R27: the content of a rich message; ``body`` says it in plain words then."""
@@ -96,6 +100,8 @@ class Message:
             found["is_topic_message"] = True
         if original is not None and original.alive:
             found["reply_to_message"] = original.json()
+        if self.quote is not None:
+            found["quote"] = self.quote
         return found | self._content() | self.service
 
     def _content(self) -> Json:
@@ -136,5 +142,5 @@ class Message:
 def file_ids(media: Mapping[str, Any]) -> list[str]:
     """Return the ids of a message's files: of a photo, its largest size."""
     found = [media["photo"][-1]["file_id"]] if "photo" in media else []
-    kinds = ("document", "voice", "audio", "video", "animation", "video_note")
+    kinds = ("document", "voice", "audio", "video", "animation", "video_note", "sticker")
     return found + [media[kind]["file_id"] for kind in kinds if kind in media]

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import mimetypes
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
 
-from peers.telegram_fake.account import open_topic, remove_topic
 from peers.telegram_fake.audience import Audience
 from peers.telegram_fake.chats import Chat, Kind, Topic
+from peers.telegram_fake.discussions import find_repeated, repeat, repeat_edit
 from peers.telegram_fake.errors import Json
 from peers.telegram_fake.files import Upload
 from peers.telegram_fake.messages import Message
+from peers.telegram_fake.origins import external_reply, from_hidden, origin, quote
 from peers.telegram_fake.text import Formatted, finish
+from peers.telegram_fake.topics import open_topic, remove_topic
 
 
 @attrs.frozen
@@ -60,13 +63,19 @@ class People(Audience):
         text: str = "",
         *,
         thread: int | None = None,
-        reply_to: int | None = None,
+        reply_to: int | tuple[int, int] | None = None,
+        quoting: str = "",
         media_group: str = "",
         photo: bytes | None = None,
         document: tuple[str, bytes] | None = None,
+        file: tuple[str, str, bytes] | None = None,
         extra: Mapping[str, Any] | None = None,
     ) -> Said:
-        """Write a message; with a file, the text is its caption. ``extra`` goes in as it is."""
+        """Write a message; with a file, the text is its caption. ``extra`` goes in as it is.
+
+        ``file`` is one of any kind: kind, name, content. ``reply_to`` names a message here, or
+        one elsewhere by chat and number; ``quoting`` the words of it that the answer is about.
+        """
         world = self._world
         with world.changed:
             chat = world.meet(chat_id, topics=thread is not None)
@@ -77,14 +86,57 @@ class People(Audience):
                 user,
                 self._author(chat, user),
                 body=finish(Formatted(text), may_be_empty=True),
-                media=self._media(photo, document),
+                media=self._media(photo, document, file),
                 thread=thread,
-                reply_to=reply_to,
                 album=media_group,
-                service=dict(extra or {}),
+                **self._reference(chat, reply_to, quoting, dict(extra or {})),
             )
-        kind = "channel_post" if chat.kind == "channel" else "message"
-        return Said(self._push(kind, message), message.id)
+        return self._tell(message)
+
+    def album(self, chat_id: int, user: int, photos: Sequence[bytes], text: str = "") -> list[Said]:
+        """Send several photos at once; the text stands below the first."""
+        with self._world.changed:
+            group = f"{self._world.next_album()}"
+        return [
+            self.say(chat_id, user, "" if index else text, photo=photo, media_group=group)
+            for index, photo in enumerate(photos)
+        ]
+
+    def forward(
+        self, chat_id: int, user: int, source: tuple[int, int], *, hidden: bool = False
+    ) -> Said:
+        """R30: forward a message; its author may be one who hides behind a name."""
+        world = self._world
+        with world.changed:
+            original = world.messages[source]
+            found = origin(original)
+            if hidden and found["type"] == "user":
+                found = from_hidden(found["sender_user"]["first_name"], found["date"])
+            chat = world.meet(chat_id)
+            message = world.add(
+                chat,
+                user,
+                self._author(chat, user),
+                body=original.body,
+                media=original.media,
+                rich=original.rich,
+                service={"forward_origin": found},
+            )
+        return self._tell(message)
+
+    def link(self, channel_id: int, group_id: int) -> None:
+        """R29: let a channel's posts be discussed in a supergroup."""
+        with self._world.changed:
+            channel, group = self._world.chats[channel_id], self._world.chats[group_id]
+            channel.linked, group.linked = group.id, channel.id
+
+    def repeated(self, channel_id: int, message_id: int) -> int:
+        """R29: return the number that a channel's post has in its discussion group."""
+        with self._world.changed:
+            found = find_repeated(self._world, self._world.messages[channel_id, message_id])
+            if found is None:
+                raise LookupError(f"post {message_id} is not shown in a group")
+            return found.id
 
     def edit(self, chat_id: int, message_id: int, text: str) -> int | None:
         """Change what a message says, and return the update's id."""
@@ -93,7 +145,10 @@ class People(Audience):
             message = world.messages[chat_id, message_id]
             message.change(finish(Formatted(text)), world.clock.time())
         channel = message.chat.kind == "channel"
-        return self._push("edited_channel_post" if channel else "edited_message", message)
+        told = self._push("edited_channel_post" if channel else "edited_message", message)
+        with world.changed:
+            repeat_edit(world, message)
+        return told
 
     def block(self, chat_id: int) -> int | None:
         """R14: block the bot in a private chat."""
@@ -139,6 +194,27 @@ class People(Audience):
         [kind] = (key for key in update if key != "update_id")
         return self._world.push(kind, update[kind])
 
+    def _tell(self, message: Message) -> Said:
+        """Tell the bot of a new message; of a channel's, where it is discussed too."""
+        kind = "channel_post" if message.chat.kind == "channel" else "message"
+        told = self._push(kind, message)
+        with self._world.changed:
+            repeat(self._world, message)
+        return Said(told, message.id)
+
+    def _reference(
+        self, chat: Chat, reply_to: int | tuple[int, int] | None, quoting: str, service: Json
+    ) -> dict[str, Any]:
+        """Return what a message says of the one that it answers."""
+        if reply_to is None:
+            return {"service": service}
+        here = isinstance(reply_to, int)
+        found = self._world.messages.get((chat.id, reply_to) if here else reply_to)
+        more = {"quote": quote(found, Formatted(quoting))} if found and quoting else {}
+        if not here and found is not None:
+            return {"service": service | {"external_reply": external_reply(found)}, **more}
+        return {"service": service, "reply_to": reply_to, **more}
+
     def _push(self, kind: str, message: Message) -> int | None:
         with self._world.changed:
             body = self._world.wire(message)
@@ -149,8 +225,17 @@ class People(Audience):
             return {"sender_chat": chat.json}
         return {"from": self._user(user).json}
 
-    def _media(self, photo: bytes | None, document: tuple[str, bytes] | None) -> Json:
+    def _media(
+        self,
+        photo: bytes | None,
+        document: tuple[str, bytes] | None,
+        file: tuple[str, str, bytes] | None,
+    ) -> Json:
         files = self._world.files
+        if file is not None:
+            kind, name, content = file
+            guessed = mimetypes.guess_type(name)[0] or "application/octet-stream"
+            return files.medium(kind, Upload(name, content, guessed))
         if photo is not None:
             return files.photo(Upload("photo.jpg", photo, "image/jpeg"))
         if document is not None:

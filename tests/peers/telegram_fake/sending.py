@@ -17,6 +17,7 @@ from peers.telegram_fake.checks import (
     parse_text,
     reply_target,
 )
+from peers.telegram_fake.discussions import repeat
 from peers.telegram_fake.errors import Json, bad
 from peers.telegram_fake.files import Upload
 from peers.telegram_fake.journal import Call
@@ -58,18 +59,27 @@ def send_video(world: World, call: Call) -> Json:
     return _send_file(world, call, "video")
 
 
+def send_animation(world: World, call: Call) -> Json:
+    return _send_file(world, call, "animation")
+
+
+def send_video_note(world: World, call: Call) -> Json:
+    return _send_file(world, call, "video_note")
+
+
 def send_media_group(world: World, call: Call) -> list[Json]:
-    """R17: two to ten files of one kind, each with a caption of its own."""
+    """R17: two to ten files, each with a caption of its own."""
     items = call.params.get("media")
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise bad("media must be a list of InputMedia")
     if not 2 <= len(items) <= 10:
         raise bad("an album has 2 to 10 items")
     kinds = {item.get("type") for item in items}
-    if not kinds <= {"photo", "document"}:
-        raise bad("type must be photo or document")
-    if len(kinds) > 1:
-        raise bad("document can't be mixed with other media types")
+    if not kinds <= {"photo", "video", "document", "audio"}:
+        raise bad("type must be photo, video, document or audio")
+    for kind in ("document", "audio"):
+        if kind in kinds and len(kinds) > 1:
+            raise bad(f"{kind} can't be mixed with other media types")
     captions = [fit_caption(parse(item, "caption")) for item in items]
     chat = open_chat(world, call.params)
     more = place(world, chat, call.params)
@@ -110,8 +120,8 @@ def _media(world: World, kind: str, value: str, files: Mapping[str, Upload]) -> 
 def place(world: World, chat: Chat, params: Json) -> dict[str, Any]:
     """Return where a message goes, what it answers and its keyboard."""
     thread = open_thread(chat, params)
-    reply_to = reply_target(world, chat, params)
-    return {"thread": thread, "reply_to": reply_to, "markup": inline_keyboard(params)}
+    reply = reply_target(world, chat, params)
+    return {"thread": thread, "markup": inline_keyboard(params), **reply}
 
 
 def put(world: World, chat: Chat, body: Formatted, **more: Any) -> Json:
@@ -120,4 +130,5 @@ def put(world: World, chat: Chat, body: Formatted, **more: Any) -> Json:
     author = {"sender_chat": chat.json} if chat.kind == "channel" else {"from": bot.json}
     message = world.add(chat, bot.id, author, body=body, **more)
     world.previews.pop((chat.id, message.thread), None)
+    repeat(world, message)
     return world.wire(message)

@@ -82,6 +82,11 @@ class World:
     """R27: whether rich messages are part of this server; one may be too old, or want none."""
     presses: dict[str, Press] = attrs.field(factory=dict)
     commands: dict[tuple[str, str], list[Json]] = attrs.field(factory=dict)
+    menu_buttons: dict[int | None, Json] = attrs.field(factory=dict)
+    names: dict[str, str] = attrs.field(factory=dict)
+    """The bot's names by language."""
+    inline: dict[str, Message] = attrs.field(factory=dict)
+    """Messages that people sent by way of the bot: it knows their ids only."""
     hook: Hook | None = None
     loopback_webhooks: bool = False
     """Whether a webhook may be on this machine, and without TLS."""
@@ -158,4 +163,15 @@ class World:
         """
         target = message.reply_to if message.reply_to is not None else message.thread
         original = self.messages.get((message.chat.id, target)) if target is not None else None
-        return message.json(None if original is message else original)
+        found = message.json(None if original is message else original)
+        root = self._root(message)
+        return found if root is None else found | {"message_thread_id": root}
+
+    def _root(self, message: Message) -> int | None:
+        """R29: in a supergroup without topics, replies name the message that they began with."""
+        if message.chat.kind != "supergroup" or message.reply_to is None:
+            return None
+        root = message.reply_to
+        while (found := self.messages.get((message.chat.id, root))) and found.reply_to is not None:
+            root = found.reply_to
+        return root
