@@ -64,7 +64,7 @@ def delete_my_commands(world: World, call: Call) -> bool:
 def set_chat_menu_button(world: World, call: Call) -> bool:
     """R28: the button of one private chat, or of all that have none of their own."""
     button = call.params.get("menu_button") or {"type": "default"}
-    needed = _BUTTONS.get(button.get("type"))
+    needed = _BUTTONS.get(str(button.get("type")))
     if needed is None or not all(button.get(name) for name in needed):
         raise bad("can't parse MenuButton: Unsupported type specified")
     world.menu_buttons[_private(world, call)] = button
@@ -93,7 +93,7 @@ def get_my_name(world: World, call: Call) -> Json:
 def _scope(world: World, call: Call) -> tuple[str, str]:
     """Return what a list of commands is kept under: its scope, spelled out, and its language."""
     scope: Any = call.params.get("scope") or {"type": "default"}
-    needed = _SCOPES.get(scope.get("type")) if isinstance(scope, dict) else None
+    needed = _SCOPES.get(str(scope.get("type"))) if isinstance(scope, dict) else None
     if needed is None:
         raise bad("can't parse BotCommandScope: Unsupported type specified")
     if "chat_id" in needed:

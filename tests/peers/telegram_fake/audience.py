@@ -76,8 +76,8 @@ class Audience:
     ) -> Pressed:
         world = self._world
         with world.changed:
-            rows = (message.markup or {}).get("inline_keyboard", [])
-            if not unseen and not any(b.get("callback_data") == data for row in rows for b in row):
+            shown = [button.get("callback_data") for row in message.buttons for button in row]
+            if not unseen and data not in shown:
                 raise LookupError(f"message {message.id} has no button {data!r}")
             query_id = str(4_000_000_000_000_000_000 + next(world.numbers))
             world.presses[query_id] = Press(query_id, world.clock.time())

@@ -11,10 +11,16 @@ from peers.telegram_fake.files import Upload
 from peers.telegram_fake.html import parse_html
 from peers.telegram_fake.markdown import parse_markdown, parse_markdown_v2
 from peers.telegram_fake.origins import external_reply, quote
-from peers.telegram_fake.text import MAX_CAPTION, MAX_TEXT, Formatted, finish, units
+from peers.telegram_fake.text import (
+    MAX_CALLBACK_DATA,
+    MAX_CAPTION,
+    MAX_TEXT,
+    Formatted,
+    finish,
+    units,
+)
 from peers.telegram_fake.world import World
 
-MAX_CALLBACK_DATA: Final = 64
 _PARSERS: Final = {
     "markdownv2": parse_markdown_v2,
     "markdown": parse_markdown,

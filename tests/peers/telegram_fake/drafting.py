@@ -6,10 +6,11 @@ from typing import Any
 
 from peers.telegram_fake.chats import Chat
 from peers.telegram_fake.checks import open_chat, open_thread, parse
+from peers.telegram_fake.entities import units
 from peers.telegram_fake.errors import bad
 from peers.telegram_fake.journal import Call
 from peers.telegram_fake.rich import check_known, read_rich, rich_body
-from peers.telegram_fake.text import MAX_TEXT, finish, units
+from peers.telegram_fake.text import MAX_TEXT, finish
 from peers.telegram_fake.world import Draft, World
 
 

@@ -9,6 +9,7 @@ import attrs
 
 from peers.telegram_fake.chats import Chat
 from peers.telegram_fake.errors import Json
+from peers.telegram_fake.rich_shapes import buttons, written
 from peers.telegram_fake.text import Formatted
 
 
@@ -33,7 +34,7 @@ class Shown:
     thread: int | None = None
     reply_to: int | None = None
     buttons: tuple[tuple[str, ...], ...] = ()
-    """The labels of the inline keyboard, row by row."""
+    """The labels of the inline keyboard, row by row; then those inside of a rich message."""
     files: tuple[str, ...] = ()
     """The ids of its files."""
     reactions: Mapping[int, tuple[str, ...]] = attrs.field(factory=dict)
@@ -80,6 +81,13 @@ class Message:
     def alive(self) -> bool:
         return not (self.deleted or self.forgotten)
 
+    @property
+    def buttons(self) -> list[list[Json]]:
+        """The rows of its inline keyboard, and what can be pressed in a rich message."""
+        rows: list[list[Json]] = list((self.markup or {}).get("inline_keyboard", []))
+        inside = list(buttons((self.rich or {}).get("blocks", [])))
+        return rows + ([inside] if inside else [])
+
     def change(self, body: Formatted, at: float, rich: Json | None = None) -> None:
         """Show another text."""
         self.body, self.edited, self.rich = body, at, rich
@@ -122,7 +130,6 @@ class Message:
         return found
 
     def shown(self) -> Shown:
-        rows = (self.markup or {}).get("inline_keyboard", [])
         return Shown(
             message_id=self.id,
             sender=self.sender,
@@ -131,7 +138,9 @@ class Message:
             deleted=self.deleted,
             thread=self.thread,
             reply_to=self.reply_to,
-            buttons=tuple(tuple(button["text"] for button in row) for row in rows),
+            buttons=tuple(
+                tuple("".join(written(button["text"])) for button in row) for row in self.buttons
+            ),
             files=tuple(file_ids(self.media)),
             reactions=dict(self.reactions),
             entities=self.body.entities,

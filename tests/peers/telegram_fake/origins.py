@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from peers.telegram_fake.chats import Chat, Person
+from peers.telegram_fake.entities import units
 from peers.telegram_fake.errors import Json, bad
 from peers.telegram_fake.messages import Message
-from peers.telegram_fake.text import Formatted, units
+from peers.telegram_fake.text import Formatted
 
 
 def from_user(person: Person, date: int) -> Json:

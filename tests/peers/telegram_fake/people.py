@@ -208,12 +208,15 @@ class People(Audience):
         """Return what a message says of the one that it answers."""
         if reply_to is None:
             return {"service": service}
-        here = isinstance(reply_to, int)
-        found = self._world.messages.get((chat.id, reply_to) if here else reply_to)
-        more = {"quote": quote(found, Formatted(quoting))} if found and quoting else {}
-        if not here and found is not None:
-            return {"service": service | {"external_reply": external_reply(found)}, **more}
-        return {"service": service, "reply_to": reply_to, **more}
+        if isinstance(reply_to, int):
+            found = self._world.messages.get((chat.id, reply_to))
+            about: dict[str, Any] = {"service": service, "reply_to": reply_to}
+        else:
+            found = self._world.messages[reply_to]
+            about = {"service": service | {"external_reply": external_reply(found)}}
+        if quoting and found is not None:
+            about["quote"] = quote(found, Formatted(quoting))
+        return about
 
     def _push(self, kind: str, message: Message) -> int | None:
         with self._world.changed:

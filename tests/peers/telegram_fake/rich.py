@@ -15,7 +15,8 @@ from peers.telegram_fake.files import Upload
 from peers.telegram_fake.journal import Call
 from peers.telegram_fake.rich_html import parse_rich_html
 from peers.telegram_fake.rich_markdown import parse_rich_markdown
-from peers.telegram_fake.rich_shapes import MEDIA, check_size, detect, lines, read_blocks
+from peers.telegram_fake.rich_shapes import MEDIA, detect, lines, read_blocks
+from peers.telegram_fake.rich_size import check_size
 from peers.telegram_fake.sending import place, put
 from peers.telegram_fake.text import Formatted
 from peers.telegram_fake.world import World

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from html.parser import HTMLParser
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
@@ -12,8 +11,16 @@ import attrs
 
 from peers.telegram_fake.errors import BotError, Json
 from peers.telegram_fake.links import check_link
+from peers.telegram_fake.rich_tree import (
+    BLOCK_TAGS,
+    HEADINGS,
+    MEDIA_TAGS,
+    Node,
+    characters,
+    first,
+    parse_tree,
+)
 
-_VOID: Final = frozenset({"br", "hr", "img", "input"})
 _SILENT: Final = frozenset({"script", "style", "input"})
 _STYLES: Final = {
     "b": "bold",
@@ -31,70 +38,13 @@ _STYLES: Final = {
     "sup": "superscript",
     "tg-spoiler": "spoiler",
 }
-_HEADINGS: Final = ("h1", "h2", "h3", "h4", "h5", "h6")
-_MEDIA: Final = {"img": "photo", "video": "video", "audio": "audio", "tg-document": "document"}
-_BLOCKS: Final = frozenset(
-    "p div pre footer hr ul ol blockquote aside details table figure tg-math-block tg-collage "
-    "tg-slideshow tg-map tg-button-row tg-thinking".split()
-) | {*_HEADINGS, *_MEDIA}
-
 Source = Callable[[str, str], Json | None]
 """Finds the block for a medium: by its kind and where it is; ``None`` where there is none."""
 
 
-@attrs.define(eq=False)
-class Node:
-    """One element."""
-
-    tag: str
-    attributes: dict[str, str] = attrs.field(factory=dict)
-    children: list[Node | str] = attrs.field(factory=list)
-
-    def all(self, *tags: str) -> list[Node]:
-        """Return the elements of some tags directly inside, or inside of a table's parts."""
-        found = []
-        for child in self.children:
-            if isinstance(child, Node):
-                inner = child.all(*tags) if child.tag in {"thead", "tbody", "tfoot"} else []
-                found += [child] if child.tag in tags else inner
-        return found
-
-
-class _Tree(HTMLParser):
-    """Elements as they stand in each other; ends that fit nothing are passed over."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.open = [Node("")]
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        if tag in _BLOCKS and self.open[-1].tag == "p":
-            self.open.pop()
-        node = Node(tag, {name: value or "" for name, value in attributes})
-        self.open[-1].children.append(node)
-        if tag not in _VOID:
-            self.open.append(node)
-
-    def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        self.handle_starttag(tag, attributes)
-        if tag not in _VOID:
-            self.open.pop()
-
-    def handle_endtag(self, tag: str) -> None:
-        places = [index for index, node in enumerate(self.open) if node.tag == tag and index]
-        if places:
-            del self.open[places[-1] :]
-
-    def handle_data(self, data: str) -> None:
-        self.open[-1].children.append(data)
-
-
 def parse_rich_html(source: str, media: Source) -> list[Json]:
     """Return the blocks that HTML describes."""
-    tree = _Tree()
-    tree.feed(source)
-    tree.close()
-    return _Reader(media).blocks(tree.open[0].children)
+    return _Reader(media).blocks(parse_tree(source))
 
 
 @attrs.frozen
@@ -106,7 +56,7 @@ class _Reader:
         found: list[Json] = []
         loose: list[Node | str] = []
         for node in [*nodes, Node("hr")]:
-            if isinstance(node, str) or node.tag not in _BLOCKS:
+            if isinstance(node, str) or node.tag not in BLOCK_TAGS:
                 loose.append(node)
                 continue
             text = rich_text(loose)
@@ -120,10 +70,10 @@ class _Reader:
         tag, inside = node.tag, node.children
         if tag in {"p", "div"}:
             return self.blocks(inside)
-        if tag in _HEADINGS:
+        if tag in HEADINGS:
             text = rich_text(inside)
             return [{"type": "heading", "text": text, "size": int(tag[1])}] if text else []
-        if tag in _MEDIA or tag == "figure":
+        if tag in MEDIA_TAGS or tag == "figure":
             return self.medium(node)
         if tag in {"ul", "ol"}:
             return [{"type": "list", "items": self.items(node)}]
@@ -143,7 +93,7 @@ class _Reader:
             one: Json = {"label": "•", "blocks": self.blocks(item.children)}
             if node.tag == "ol":
                 one |= {"label": f"{number + offset}.", "value": number + offset, "type": "1"}
-            box = _first(item, "input")
+            box = first(item, "input")
             if box is not None:
                 one["has_checkbox"] = True
                 one |= {"is_checked": True} if "checked" in box.attributes else {}
@@ -151,7 +101,7 @@ class _Reader:
         return found
 
     def details(self, node: Node) -> Json:
-        summary = _first(node, "summary")
+        summary = first(node, "summary")
         content = [one for one in node.children if one is not summary]
         found: Json = {
             "type": "details",
@@ -161,11 +111,11 @@ class _Reader:
         return found | ({"is_open": True} if "open" in node.attributes else {})
 
     def medium(self, node: Node) -> list[Json]:
-        inner = next((n for n in node.all(*_MEDIA)), None) if node.tag == "figure" else node
+        inner = next((n for n in node.all(*MEDIA_TAGS)), None) if node.tag == "figure" else node
         if inner is None:
             return self.blocks(node.children)
-        found = self.media(_MEDIA[inner.tag], inner.attributes.get("src", ""))
-        caption = _first(node, "figcaption")
+        found = self.media(MEDIA_TAGS[inner.tag], inner.attributes.get("src", ""))
+        caption = first(node, "figcaption")
         if found is not None and caption is not None:
             found["caption"] = {"text": rich_text(caption.children)}
         return [] if found is None else [found]
@@ -182,7 +132,7 @@ def _plain_block(node: Node) -> Json:
         case "table":
             return _table(node)
         case "tg-math-block":
-            return {"type": "mathematical_expression", "expression": _characters(node).strip()}
+            return {"type": "mathematical_expression", "expression": characters(node).strip()}
         case "tg-map":
             place = {"latitude": float(of["lat"]), "longitude": float(of["long"])}
             zoom = int(of.get("zoom") or 15)
@@ -198,8 +148,8 @@ def _plain_block(node: Node) -> Json:
 
 
 def _preformatted(node: Node) -> Json:
-    found: Json = {"type": "pre", "text": _characters(node).removesuffix("\n")}
-    code = _first(node, "code")
+    found: Json = {"type": "pre", "text": characters(node).removesuffix("\n")}
+    code = first(node, "code")
     language = (code.attributes if code else {}).get("class", "").removeprefix("language-")
     return found | ({"language": language} if language else {})
 
@@ -207,7 +157,7 @@ def _preformatted(node: Node) -> Json:
 def _table(node: Node) -> Json:
     rows = [[_cell(cell) for cell in row.all("td", "th")] for row in node.all("tr")]
     found: Json = {"type": "table", "cells": rows}
-    caption = _first(node, "caption")
+    caption = first(node, "caption")
     return found | ({"caption": rich_text(caption.children)} if caption else {})
 
 
@@ -222,7 +172,7 @@ def _cell(node: Node) -> Json:
 
 
 def _credit(node: Node) -> Json:
-    cite = _first(node, "cite")
+    cite = first(node, "cite")
     return {"credit": rich_text(cite.children)} if cite else {}
 
 
@@ -291,7 +241,7 @@ def _special(node: Node, text: Any) -> list[Any] | None:
             known = {"custom_emoji_id": of.get("emoji-id", ""), "alternative_text": text or ""}
             return [{"type": "custom_emoji", **known}]
         case "tg-math":
-            return [{"type": "mathematical_expression", "expression": _characters(node)}]
+            return [{"type": "mathematical_expression", "expression": characters(node)}]
         case "tg-time":
             when = {"unix_time": int(of["unix"]), "date_time_format": of.get("format", "")}
             return [{"type": "date_time", "text": text, **when}]
@@ -317,18 +267,3 @@ def _link(of: dict[str, str], text: Any) -> list[Any]:
     except BotError:
         return text if isinstance(text, list) else [text]
     return [{"type": "url", "text": text, "url": href}]
-
-
-def _first(node: Node, tag: str) -> Node | None:
-    """Return the first element of a tag, wherever it stands inside."""
-    for child in node.children:
-        if isinstance(child, Node):
-            found = child if child.tag == tag else _first(child, tag)
-            if found is not None:
-                return found
-    return None
-
-
-def _characters(node: Node) -> str:
-    """Return what stands between the tags, blanks and all."""
-    return "".join(one if isinstance(one, str) else _characters(one) for one in node.children)

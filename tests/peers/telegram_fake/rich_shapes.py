@@ -1,19 +1,14 @@
-"""R27: blocks and rich texts as a bot may write them, and how large a message of them is."""
+"""R27: blocks and rich texts as a bot may write them, and what they say."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from peers.telegram_fake.entities import units
 from peers.telegram_fake.errors import BotError, Json, bad
 from peers.telegram_fake.links import check_link
-from peers.telegram_fake.text import find_entities, units
-
-MAX_CHARACTERS: Final = 32_768
-MAX_BLOCKS: Final = 500
-MAX_DEPTH: Final = 16
-MAX_MEDIA: Final = 50
-MAX_COLUMNS: Final = 20
+from peers.telegram_fake.text import find_entities
 
 MEDIA: Final = ("animation", "audio", "document", "photo", "video", "voice_note")
 BLOCKS: Final[Mapping[str, tuple[str, str]]] = {
@@ -66,7 +61,7 @@ ITEM: Final = "has_checkbox is_checked value type"
 CELL: Final = "text is_header colspan rowspan"
 
 _WRITTEN: Final = ("text", "expression", "alternative_text", "summary", "credit", "caption")
-_NESTED: Final = ("text", "summary", "credit", "caption", "blocks", "items", "cells")
+NESTED: Final = ("text", "summary", "credit", "caption", "blocks", "items", "cells")
 _OPAQUE: Final = frozenset(
     "code pre url email_address phone_number anchor_link mention text_mention button buttons "
     "hashtag cashtag bot_command bank_card_number thinking".split()
@@ -88,7 +83,7 @@ def _block(item: Any, media: Media, strict: bool) -> Json:
     if not isinstance(item, dict):
         raise bad("can't parse InputRichBlock: expected an Object")
     kind = item.get("type")
-    if kind not in BLOCKS:
+    if not isinstance(kind, str) or kind not in BLOCKS:
         raise bad(f'can\'t parse InputRichBlock: type "{kind}" is unsupported')
     needed, allowed = BLOCKS[kind]
     _fields("InputRichBlock", item, f"type {needed}", allowed, strict)
@@ -134,7 +129,7 @@ def _check_text(value: Any, strict: bool) -> None:
             _check_text(one, strict)
     elif not isinstance(value, str):
         kind = value.get("type") if isinstance(value, dict) else None
-        if kind not in TEXTS:
+        if not isinstance(kind, str) or kind not in TEXTS:
             raise bad(f'can\'t parse RichText: type "{kind}" is unsupported')
         _fields("RichText", value, f"type {TEXTS[kind]}", "", strict)
         _check_text(value.get("text", ""), strict)
@@ -166,7 +161,7 @@ def detect(value: Any) -> Any:
         return pieces
     if not isinstance(value, dict) or value.get("type") in _OPAQUE:
         return value
-    return {name: detect(one) if name in _NESTED else one for name, one in value.items()}
+    return {name: detect(one) if name in NESTED else one for name, one in value.items()}
 
 
 def _detected(text: str) -> Any:
@@ -183,38 +178,17 @@ def _detected(text: str) -> Any:
     return [piece for piece in pieces if piece]
 
 
-def check_size(blocks: list[Json], *, draft: bool) -> None:
-    """Refuse what goes beyond the limits, and what shows nothing."""
-    everything = list(each(blocks))
-    if len("".join(written(blocks))) > MAX_CHARACTERS:
-        raise bad("RICH_MESSAGE_TEXT_TOO_LONG")
-    rows = sum(len(one.get("items", ())) + len(one.get("cells", ())) for one in everything)
-    if len(everything) + rows > MAX_BLOCKS:
-        raise bad("RICH_MESSAGE_BLOCKS_TOO_MANY")
-    if depth(blocks) > MAX_DEPTH:
-        raise bad("RICH_MESSAGE_DEPTH_INVALID")
-    media = sum(one["type"] in MEDIA for one in everything)
-    if media > MAX_MEDIA:
-        raise bad("RICH_MESSAGE_MEDIA_TOO_MANY")
-    for one in everything:
-        if any(_width(row) > MAX_COLUMNS for row in one.get("cells", ())):
-            raise bad("RICH_MESSAGE_TABLE_COLS_TOO_MANY")
-        if _hollow(one):
-            raise bad("RICH_MESSAGE_CONTENT_REQUIRED")
-        if one["type"] == "thinking" and not draft:
-            raise bad("RICH_MESSAGE_BLOCK_UNSUPPORTED")
-    shows = any(one["type"] in {"map", "buttons"} for one in everything)
-    if not (media or shows or "".join(written(blocks)).strip()):
-        raise bad("RICH_MESSAGE_EMPTY")
-
-
-def each(blocks: Iterable[Json]) -> Iterator[Json]:
-    """Every block, with those inside of others."""
-    for block in blocks:
-        yield block
-        yield from each(block.get("blocks", ()))
-        for item in block.get("items", ()):
-            yield from each(item["blocks"])
+def buttons(value: Any) -> Iterator[Json]:
+    """Every button, in rows of their own and in texts."""
+    if isinstance(value, list):
+        for one in value:
+            yield from buttons(one)
+    elif isinstance(value, dict):
+        yield from value.get("buttons", ())
+        if value.get("type") == "button":
+            yield value["button"]
+        for name in NESTED:
+            yield from buttons(value.get(name))
 
 
 def written(value: Any) -> Iterator[str]:
@@ -230,16 +204,6 @@ def written(value: Any) -> Iterator[str]:
                 yield from written(value[name])
 
 
-def depth(value: Any) -> int:
-    """Return how many blocks and styles stand in each other at most."""
-    if isinstance(value, list):
-        return max(map(depth, value), default=0)
-    if not isinstance(value, dict):
-        return 0
-    level = "type" in value and "label" not in value
-    return level + max((depth(value[name]) for name in _NESTED if name in value), default=0)
-
-
 def lines(blocks: Iterable[Json]) -> Iterator[str]:
     """A message as somebody would read it aloud: for tests, which look for words."""
     for block in blocks:
@@ -251,15 +215,3 @@ def lines(blocks: Iterable[Json]) -> Iterator[str]:
         for item in block.get("items", ()):
             yield f"{item['label']} " + "\n".join(lines(item["blocks"]))
         yield from lines(block.get("blocks", ()))
-
-
-def _width(row: list[Json]) -> int:
-    return sum(cell.get("colspan") or 1 for cell in row)
-
-
-def _hollow(block: Json) -> bool:
-    """Whether a block lacks what it is there for."""
-    if "text" in block and block["type"] != "thinking":
-        return not "".join(written(block["text"])).strip()
-    content = [block[name] for name in ("blocks", "items", "cells", "buttons") if name in block]
-    return bool(content) and not all(content)

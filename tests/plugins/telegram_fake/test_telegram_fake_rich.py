@@ -10,7 +10,8 @@ from peers.telegram_fake import ManualClock, TelegramFake
 from peers.telegram_fake.errors import BotError
 from peers.telegram_fake.rich_html import parse_rich_html
 from peers.telegram_fake.rich_markdown import parse_rich_markdown
-from peers.telegram_fake.rich_shapes import BLOCKS, CELL, ITEM, TEXTS, check_size, detect, lines
+from peers.telegram_fake.rich_shapes import BLOCKS, CELL, ITEM, TEXTS, detect, lines
+from peers.telegram_fake.rich_size import check_size
 
 pytestmark = pytest.mark.anyio
 PERSON, GROUP = 700000001, -1500000001
@@ -325,6 +326,27 @@ async def test_media_are_uploaded_known_or_named(fake: TelegramFake, bot):
     sent = await bot.send_rich_message(PERSON, InputRichMessage(blocks=[again]))
     assert sent.rich_message.blocks[0].has_spoiler
     assert fake.file(sent.rich_message.blocks[0].photo[-1].file_id) == b"jpeg"
+
+
+async def test_buttons_inside_of_a_message_can_be_pressed(fake: TelegramFake, bot):
+    from aiogram.exceptions import TelegramBadRequest
+    from aiogram.types import InputRichMessage
+
+    def row(data: str) -> InputRichMessage:
+        button = f'<tg-button type="callback_data" data="{data}"><b>Go</b> on</tg-button>'
+        return InputRichMessage(html=f"<p>Ready?</p><tg-button-row>{button}</tg-button-row>")
+
+    fake.say(PERSON, PERSON, "?")
+    sent = await bot.send_rich_message(PERSON, row("go"))
+    assert sent.rich_message.blocks[1].buttons[0].callback_data == "go"
+    assert fake.chat(PERSON)[-1].buttons == (("Go on",),)
+    pressed = fake.press(PERSON, sent.message_id, PERSON, "go")
+    [update] = await bot.get_updates(offset=pressed.update_id)
+    assert update.callback_query.message.rich_message.blocks[0].text == "Ready?"
+    with pytest.raises(LookupError):
+        fake.press(PERSON, sent.message_id, PERSON, "stop")
+    with pytest.raises(TelegramBadRequest, match="BUTTON_DATA_INVALID"):
+        await bot.send_rich_message(PERSON, row("g" * 65))
 
 
 async def test_ptb_reads_a_rich_message_as_one_of_a_kind_it_does_not_know(fake: TelegramFake, ptb):
