@@ -136,20 +136,21 @@ class Deliverer:
         return hook.connections if warm else 1
 
     async def _deliver(self, client: aiohttp.ClientSession, hook: Hook, entry: Entry) -> None:
+        began = self._world.clock.time()
         reply = await self._post(client, hook, entry)
         with self._world.changed:
             if self._world.hook is hook:
-                self._settle(hook, entry, reply)
+                self._settle(hook, entry, reply, began)
             self._busy.pop(entry.order, None)
             self._world.changed.notify_all()
         self._woken.set()  # the next one of this chat does not wait for what is run here
         if reply.method and self.perform is not None:
             await self.perform(reply.method, reply.raw)
 
-    def _settle(self, hook: Hook, entry: Entry, reply: _Reply) -> None:
+    def _settle(self, hook: Hook, entry: Entry, reply: _Reply, began: float) -> None:
         now = self._world.clock.time()
         trouble = self._trouble.setdefault(entry.number, _Trouble())
-        attempt = Delivery(now, entry.number, trouble.fails + 1, reply.status, reply.error)
+        attempt = Delivery(began, entry.number, trouble.fails + 1, reply.status, reply.error)
         self._world.deliveries.append(attempt)
         self._note_gone(reply.status, now)
         if reply.error:

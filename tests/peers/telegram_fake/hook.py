@@ -54,7 +54,7 @@ class Hook:
 
 @attrs.frozen
 class Delivery:
-    """One attempt to deliver an update; ``status`` is 0 where no answer came."""
+    """One attempt to deliver an update, begun at ``at``; ``status`` is 0 where no answer came."""
 
     at: float
     update_id: int
