@@ -170,6 +170,7 @@ async def test_an_answer_stays_below_four_megabytes(fake: TelegramFake, http):
     assert len(fake.pending()) == 5
 
 
+@pytest.mark.parametrize("fake", [{"conflict_pause": 0.6}], indirect=True)
 async def test_conflicts_that_follow_each_other_are_told_late(fake: TelegramFake, http):
     done = []
 
@@ -185,7 +186,7 @@ async def test_conflicts_that_follow_each_other_are_told_late(fake: TelegramFake
         fake.say(PERSON, PERSON, "hi")
     assert done == [("first", 409), ("second", 409), ("third", None)]
     told = [one.stages["answered"] for one in fake.calls]
-    assert told[1] - told[0] > 0.04
+    assert told[1] - told[0] > 0.5
 
 
 async def test_fc_net_03_a_stalled_poll_is_never_answered_and_others_are(fake: TelegramFake, http):
