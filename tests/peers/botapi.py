@@ -36,6 +36,8 @@ import httpx2
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from peers.process import free_port
+
 TOKEN = "700700:AAFixtureTokenOfABotThatIsNoWhere0x"
 USERNAME = "dragoman_bot"
 UNKNOWN_TO_THE_EMULATOR = ("link_preview_options", "message_thread_id")
@@ -253,9 +255,7 @@ class _Emulator:
     """The emulator's process."""
 
     def __enter__(self) -> Self:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         self._output = tempfile.TemporaryFile()
         program = peers_directory() / "bin" / "lo-bot-api-emulator"

@@ -17,10 +17,17 @@ PEERS = Path(__file__).resolve().parents[2] / ".venv-peers"
 
 
 def free_port() -> int:
-    """Return a port that nothing listens on at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+    """Return a port that nobody else is given within the next minute.
+
+    The listening side closes its one connection first. The kernel remembers that for a while, in
+    which it hands the port out to no other test; a server that asks for it by number gets it, with
+    SO_REUSEADDR, as servers do.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as probe:
         port: int = probe.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            probe.accept()[0].close()
+            client.recv(1)
         return port
 
 
