@@ -146,18 +146,17 @@ def settled(gateway):
 
 
 def test_a_start_right_after_a_kill_waits_for_no_lease(stage):
-    """B3, B8: whoever died holds nothing; its chat is answered within seconds."""
+    """B3, B8: whoever died holds nothing; its chat is answered long before a lease would end."""
     api, _, gateway = stage
     with gateway:
         api.say(ANNA, "tell me", message_id=1)
         api.wait_for(lambda: any("word60" in text for text in api.messages(ANNA).values()), 30)
         gateway.kill()
-        time.sleep(0.2)
         began = time.monotonic()
         gateway.start()
         api.say(ANNA, "quick", message_id=2)
         api.wait_for(lambda: list(api.messages(ANNA).values())[-1:] == ["Quickly."], 30)
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < TTL * 2 / 3
         interrupted = next(iter(api.messages(ANNA).values()))
         assert interrupted.endswith("(interrupted by a restart)")
         assert gateway.stop() == 0
