@@ -30,8 +30,10 @@ $(PEERS_STAMP): requirements/peers.txt tests/peers/package-lock.json
 run: setup
 	$(BIN)/dragoman chat
 
+# Two tests at a time, then one by one those that measure real seconds.
 test: setup peers
-	$(BIN)/python -m pytest -m "not proof"
+	$(BIN)/python -m pytest -m "not proof and not alone" -n 2 --dist loadgroup --durations 15
+	$(BIN)/python -m pytest -m "not proof and alone" --durations 15
 
 check: setup
 	$(BIN)/ruff format --check .

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.timeout(120), pytest.mark.xdist_group("packaging")]
 
 MANIFEST = """
 manifest = 1

@@ -16,6 +16,7 @@ import pytest
 from dragoman.process import exits
 from dragoman.process.watchdog import TICK, watch_loop
 
+pytestmark = pytest.mark.alone
 LOG = logging.getLogger("dragoman.process-test")
 
 CHILD = """
