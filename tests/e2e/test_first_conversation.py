@@ -174,7 +174,7 @@ def test_no_secret_is_in_any_file_or_log(bot_api, gateway):
     with gateway:
         bot_api.refuse("sendMessage", 500, "Internal Server Error")
         bot_api.say(ANNA, "quick", message_id=1)
-        bot_api.wait_for(lambda: "Quickly." in "".join(bot_api.messages(ANNA).values()), 30)
+        bot_api.wait_for(lambda: "Quickly." in "".join(bot_api.messages(ANNA).values()))
         gateway.stop()
     secret = bot_api.token.partition(":")[2].encode()
     for path in gateway.folder.rglob("*"):

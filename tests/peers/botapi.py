@@ -197,14 +197,14 @@ class BotApi:
                     shown[result["message_id"]] = result["text"]
         return shown
 
-    def wait_for(self, condition: Callable[[], bool], limit: float = 10.0) -> None:
+    def wait_for(self, condition: Callable[[], bool], limit: float = 60.0) -> None:
         """Wait until ``condition`` holds, looked at after each request and answer."""
         with self._changed:
             if not self._changed.wait_for(condition, limit):
                 seen = [f"{call.method} {call.status}" for call in self._calls[-20:]]
                 raise TimeoutError(f"not within {limit} s; the last calls were {seen}")
 
-    def wait_calls(self, method: str, count: int, limit: float = 10.0) -> list[dict[str, Any]]:
+    def wait_calls(self, method: str, count: int, limit: float = 60.0) -> list[dict[str, Any]]:
         """Wait until ``count`` calls of ``method`` have come, and return all of them."""
         self.wait_for(lambda: len(self.calls(method)) >= count, limit)
         return self.calls(method)

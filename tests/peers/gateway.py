@@ -64,7 +64,7 @@ class Gateway:
         self._process.wait(10)
         self._process = None
 
-    def stop(self, limit: float = 20.0) -> int:
+    def stop(self, limit: float = 60.0) -> int:
         """Ask for an orderly end; return the exit code."""
         assert self._process
         self._process.send_signal(signal.SIGTERM)
@@ -76,14 +76,14 @@ class Gateway:
                 self._process.wait(10)
             self._process = None
 
-    def wait(self, limit: float = 20.0) -> int:
+    def wait(self, limit: float = 60.0) -> int:
         """Wait for the process to end by itself; return the exit code."""
         assert self._process
         code = self._process.wait(limit)
         self._process = None
         return code
 
-    def until_logged(self, text: str, limit: float = 20.0) -> None:
+    def until_logged(self, text: str, limit: float = 60.0) -> None:
         """Wait until the log contains a text."""
         deadline = time.monotonic() + limit
         while text not in self.log:

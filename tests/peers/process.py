@@ -86,7 +86,7 @@ class PeerProcess:
         """Return what the process has printed."""
         return self._log.read_text(errors="replace") if self._log.exists() else ""
 
-    def _healthy(self, url: str, limit: float = 20.0) -> bool:
+    def _healthy(self, url: str, limit: float = 60.0) -> bool:
         assert self._process is not None
         deadline = time.monotonic() + limit
         while time.monotonic() < deadline and self._process.poll() is None:

@@ -145,7 +145,7 @@ class Life:
         self.process.stdin.write(f"{text}\n".encode())
         self.process.stdin.flush()
 
-    def until(self, condition, limit=15.0):
+    def until(self, condition, limit=40.0):
         """Wait until something holds."""
         deadline = time.monotonic() + limit
         while not (answer := condition()):
@@ -165,7 +165,7 @@ class Life:
     def signal(self, number):
         self.process.send_signal(number)
 
-    def end(self, *numbers, limit=15.0):
+    def end(self, *numbers, limit=40.0):
         """Send signals; return the exit code and how long the end took."""
         before = time.monotonic()
         for number in numbers:
