@@ -30,9 +30,10 @@ $(PEERS_STAMP): requirements/peers.txt tests/peers/package-lock.json
 run: setup
 	$(BIN)/dragoman chat
 
-# Two tests at a time, then one by one those that measure real seconds.
+# Two tests at a time, then one by one those that bear no neighbour.
+TWO_AT_A_TIME := -n 2 --dist loadgroup
 test: setup peers
-	$(BIN)/python -m pytest -m "not proof and not alone" -n 2 --dist loadgroup --durations 15
+	$(BIN)/python -m pytest -m "not proof and not alone" $(TWO_AT_A_TIME) --durations 15
 	$(BIN)/python -m pytest -m "not proof and alone" --durations 15
 
 check: setup
@@ -42,7 +43,8 @@ check: setup
 	$(BIN)/lint-imports
 
 proof: setup peers
-	$(BIN)/python -m pytest -m proof --timeout 1200
+	$(BIN)/python -m pytest -m "proof and not alone" $(TWO_AT_A_TIME) --timeout 1200 --durations 15
+	$(BIN)/python -m pytest -m "proof and alone" --timeout 1200 --durations 15
 
 crash: setup peers
 	PYTHONPATH=tests $(BIN)/python -m crash
