@@ -163,7 +163,7 @@ async def gateway(
 
 async def _let_time_pass(clock: VirtualClock, app: Application) -> None:
     """A stop waits for the clock, too: grace, flush, closing."""
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         while app._store is not None:
             await clock.advance(1)
             await anyio.sleep(0.002)

@@ -164,7 +164,7 @@ def test_repeat_a_kill_as_the_reply_is_shown_follows_the_policy(
         polling(fake)
         fake.on_call(kill)
         fake.say(ADA, ADA, "hello")
-        assert killed.wait(10)
+        assert killed.wait(60)
         gateway.start()
         fake.say(ADA, ADA, "next")
         fake.until(lambda: "next" in fake.said_by_bot(ADA))

@@ -34,7 +34,7 @@ def unfinished(folder):
         }
 
 
-def until_finished(folder, limit=20.0):
+def until_finished(folder, limit=60.0):
     """Wait until every row has come to its end: what is shown may not have ended yet."""
     deadline = time.monotonic() + limit
     while rows := unfinished(folder):

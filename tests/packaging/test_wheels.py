@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 pytestmark = [
-    pytest.mark.timeout(120),  # the first test builds and installs everything,
+    pytest.mark.timeout(400),  # the first test builds and installs everything,
     pytest.mark.xdist_group("packaging"),  # once
 ]
 

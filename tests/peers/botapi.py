@@ -161,7 +161,7 @@ class BotApi:
             f"{self._upstream}/__fixture/updates", body, {"content-type": "application/json"}
         )
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(request, timeout=10) as response:
+        with opener.open(request, timeout=60) as response:
             return int(json.load(response)["result"]["update_id"])
 
     def lose_answer(self, method: str) -> None:
@@ -289,7 +289,7 @@ class _Emulator:
     def __exit__(self, *_: object) -> None:
         self._process.terminate()
         try:
-            self._process.wait(10)
+            self._process.wait(60)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

@@ -61,7 +61,7 @@ class Gateway:
         """End the process as a power cut would."""
         assert self._process
         self._process.send_signal(signal.SIGKILL)
-        self._process.wait(10)
+        self._process.wait(60)
         self._process = None
 
     def stop(self, limit: float = 60.0) -> int:
@@ -73,7 +73,7 @@ class Gateway:
         finally:
             if self._process.poll() is None:
                 self._process.kill()
-                self._process.wait(10)
+                self._process.wait(60)
             self._process = None
 
     def wait(self, limit: float = 60.0) -> int:

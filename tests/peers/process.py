@@ -36,7 +36,7 @@ def request(url: str, body: object = None, *, method: str | None = None) -> Any:
     data = None if body is None else json.dumps(body).encode()
     headers = {"content-type": "application/json"}
     call = urllib.request.Request(url, data=data, headers=headers, method=method)
-    with urllib.request.urlopen(call, timeout=10) as answer:
+    with urllib.request.urlopen(call, timeout=60) as answer:
         text = answer.read()
     return json.loads(text) if text else None
 

@@ -52,7 +52,7 @@ def command(gateway, *words):
         check=True,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=110,
     ).stdout
 
 

@@ -238,7 +238,7 @@ class Deployment:
         for life in self.lives:
             if life.process.poll() is None:
                 life.process.kill()
-            life.process.wait(10)
+            life.process.wait(60)
             life.process.stdin.close()
 
 
@@ -251,7 +251,7 @@ def oldest(tmp_path_factory):
         [*pip, "--target", str(target), "-r", str(OLDEST)],
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=110,
         check=False,
     )
     assert done.returncode == 0, done.stderr

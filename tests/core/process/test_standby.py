@@ -15,7 +15,7 @@ def test_a_process_that_stands_by_takes_over_when_the_first_is_killed(deployment
     second.until(lambda: "standing by" in second.errors)
     second.tell("are you there")
     first.signal(signal.SIGKILL)
-    first.process.wait(5)
+    first.process.wait(60)
     killed = time.monotonic()
     lock = deployment.folder / ".dragoman" / "dragoman.db.lock"
     second.until(lambda: lock.read_text() == str(second.process.pid))

@@ -36,7 +36,7 @@ class Manager:
                 self.told.append(self.channel.recv(4096).decode())
         return self.told
 
-    def until_told(self, words, limit=10):
+    def until_told(self, words, limit=60):
         ends = time.monotonic() + limit
         while not any(words in one for one in self.hear(0.02)):
             assert time.monotonic() < ends, self.told
