@@ -122,7 +122,7 @@ def test_invariant_2_a_process_stopped_beyond_its_leases_answers_each_chat_once(
         time.sleep(TTL + 1)  # the proof is that real time passes, and nothing else does
         os.kill(process, signal.SIGCONT)
         api.release.set()
-        api.wait_for(lambda: list(api.messages(ANNA).values()) == [STORY], 60)
+        api.wait_for(lambda: list(api.messages(ANNA).values()) == [STORY])
         api.wait_for(lambda: list(api.messages(BEN).values()) == ["It is 42."])
         until(lambda: gateway.log.count("Traceback") == 0 and settled(gateway), 40)
         carl = list(api.messages(CARL).values())
@@ -146,17 +146,18 @@ def settled(gateway):
 
 
 def test_a_start_right_after_a_kill_waits_for_no_lease(stage):
-    """B3, B8: whoever died holds nothing; its chat is answered long before a lease would end."""
+    """B3, B8: whoever died holds nothing, though its lease would last another hour."""
     api, _, gateway = stage
     with gateway:
         api.say(ANNA, "tell me", message_id=1)
         api.wait_for(lambda: any("word60" in text for text in api.messages(ANNA).values()))
         gateway.kill()
-        began = time.monotonic()
+        with closing(sqlite3.connect(gateway.folder / ".dragoman" / "dragoman.db")) as db, db:
+            longer = "UPDATE agent_runs SET lease_until = lease_until + 3600"
+            assert db.execute(f"{longer} WHERE state = 'running'").rowcount == 1
         gateway.start()
         api.say(ANNA, "quick", message_id=2)
         api.wait_for(lambda: list(api.messages(ANNA).values())[-1:] == ["Quickly."])
-        assert time.monotonic() - began < TTL * 2 / 3
         interrupted = next(iter(api.messages(ANNA).values()))
         assert interrupted.endswith("(interrupted by a restart)")
         assert gateway.stop() == 0
