@@ -36,8 +36,11 @@ $(YEPCORD_STAMP): requirements/yepcord.txt tests/peers/install_yepcord.py
 run: setup
 	$(BIN)/dragoman chat
 
+# Two tests at a time, then one by one those that bear no neighbour.
+TWO_AT_A_TIME := -n 2 --dist loadgroup
 test: setup peers
-	$(BIN)/python -m pytest -m "not proof"
+	$(BIN)/python -m pytest -m "not proof and not alone" $(TWO_AT_A_TIME) --durations 15
+	$(BIN)/python -m pytest -m "not proof and alone" --durations 15
 
 check: setup
 	$(BIN)/ruff format --check .
@@ -46,7 +49,8 @@ check: setup
 	$(BIN)/lint-imports
 
 proof: setup peers
-	$(BIN)/python -m pytest -m proof --timeout 1200
+	$(BIN)/python -m pytest -m "proof and not alone" $(TWO_AT_A_TIME) --timeout 1200 --durations 15
+	$(BIN)/python -m pytest -m "proof and alone" --timeout 1200 --durations 15
 
 crash: setup peers
 	PYTHONPATH=tests $(BIN)/python -m crash

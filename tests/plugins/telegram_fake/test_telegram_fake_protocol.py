@@ -302,11 +302,11 @@ async def test_a_client_can_be_killed_exactly_at_a_stage(fake: TelegramFake, sta
         if one.stage == stage:
             before.append((fake.said_by_bot(PERSON), client.poll()))
             os.kill(client.pid, signal.SIGKILL)
-            client.wait(10)
+            client.wait(60)
 
     fake.on_call(kill)
     await fake.reached(lambda: fake.calls and fake.calls[0].status == 200)
-    client.communicate(timeout=10)
+    client.communicate(timeout=60)
     assert before == [([] if stage == "arrived" else ["x"], None)]
     assert client.returncode == -signal.SIGKILL
     assert fake.said_by_bot(PERSON) == shown
