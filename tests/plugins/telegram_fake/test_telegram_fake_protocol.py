@@ -185,6 +185,7 @@ async def test_conflicts_that_follow_each_other_are_told_late(fake: TelegramFake
         await fake.reached(lambda: "answered" in fake.calls[1].stages)
         fake.say(PERSON, PERSON, "hi")
     assert done == [("first", 409), ("second", 409), ("third", None)]
+    await fake.reached(lambda: all("answered" in one.stages for one in fake.calls))
     told = [one.stages["answered"] for one in fake.calls]
     assert told[1] - told[0] > 0.5
 
