@@ -110,6 +110,7 @@ STATEMENTS = {
     ops.Post: 1,
     ops.BeginSend: 1,
     ops.EndSend: 1,
+    ops.Press: 3,
     ops.BeginTool: 3,
     ops.EndTool: 2,
     ops.AppendRecords: 4,

@@ -17,6 +17,7 @@ from dragoman.flow.commands import Commands
 from dragoman.flow.holds import joined
 from dragoman.flow.notices import notice_to
 from dragoman.flow.parts import parts_of
+from dragoman.flow.presses import Presses
 from dragoman.flow.routing import Routed, Router
 from dragoman.flow.turnhost import turn_input
 from dragoman.flow.turns import Turns
@@ -62,6 +63,7 @@ class Door:
     _outbox: Outbox
     _moves: Moves
     _changes: Changes
+    _presses: Presses
 
     async def decide(self, stored: StoredEvent) -> None:
         """Settle an event, or put it into its session. Raises only what the store raises."""
@@ -72,10 +74,10 @@ class Door:
             return await self.end(stored, EventState.IGNORED, "sent by this account")
         stored = self._moves.event(stored)
         self._outbox.heard(stored.inbound.address)
-        if event.kind is Kind.PRESS:
-            return await self.end(stored, EventState.IGNORED, f"{event.kind.value}: no use for it")
         if event.sender.bot:
             return await self.end(stored, EventState.IGNORED, "sent by a bot")
+        if event.kind is Kind.PRESS:
+            return await self._press(stored)
         if event.kind is not Kind.MESSAGE:
             return await self._changes.decide(stored, self)
         if event.twin and (said := await self._changes.twin(stored)):
@@ -83,6 +85,16 @@ class Door:
         if entry := await self.let_in(stored):
             await self._message(stored, *entry)
         return None
+
+    async def _press(self, stored: StoredEvent) -> None:
+        entry = await self.let_in(stored)
+        if entry is None:
+            return None
+        said = await self._presses.said(stored)
+        if said is None:
+            reason = "no such button any more"
+            return await self.end(stored, EventState.IGNORED, reason, entry[1])
+        return await self._message(said, *entry)
 
     async def let_in(self, stored: StoredEvent) -> tuple[Routed, str] | None:
         """Return the profile of an event and the rule that admits it, or end it."""

@@ -49,6 +49,13 @@ class Profile:
             "runs now, until the end (status), or every step, to stay (full)"
         ),
     )
+    reaction: str = attrs.field(
+        default="",
+        metadata=_help(
+            "an emoji that a message bears while its answer is in the making, where the platform "
+            "can do that; empty for none"
+        ),
+    )
     silences: tuple[str, ...] = attrs.field(
         default=(),
         metadata=_help(
@@ -115,7 +122,9 @@ class Limits:
         default=1 << 20, validator=gt(0), metadata=_help("longest answer of a turn, bytes")
     )
     file_size: int = attrs.field(
-        default=50_000_000, validator=gt(0), metadata=_help("largest file that is sent, bytes")
+        default=50_000_000,
+        validator=gt(0),
+        metadata=_help("largest file that is sent or fetched, bytes"),
     )
     hook_timeout: float = attrs.field(
         default=10.0, validator=gt(0), metadata=_help("longest time of one hook call, seconds")

@@ -15,6 +15,7 @@ from dragoman.errors import StoreUnavailable
 from dragoman.messages import Address
 from dragoman.messages import Lane as LaneKey
 from dragoman.outbox.attempt import Attempt, Exit, Outcome, attempt, in_doubt
+from dragoman.outbox.cosmetics import Cosmetics
 from dragoman.outbox.files import Files, told
 from dragoman.outbox.lane import HELD, Lane
 from dragoman.outbox.limits import Priority
@@ -42,6 +43,7 @@ class Outbox:
     _exits: Mapping[str, Exit]
     _tasks: TaskGroup
     files: Files
+    cosmetics: Cosmetics
     moves: Moves
     _lanes: dict[LaneKey, Lane] = attrs.field(factory=dict)
     _quiet: anyio.Event = attrs.field(factory=anyio.Event)
@@ -83,6 +85,8 @@ class Outbox:
         for delivery in deliveries:
             if delivery.address.platform not in self._exits:
                 continue  # the manifest no longer has this platform; the row stays owed
+            if not delivery.created_at:
+                delivery = attrs.evolve(delivery, created_at=self._now())  # noqa: PLW2901
             lane = self.lane(delivery.address)
             lane.push(delivery)
             self._start(delivery.address, lane)
@@ -140,7 +144,7 @@ class Outbox:
         exit_ = self.exit(delivery.address)
         trial = self._first(exit_, delivery)
         if delivery.state is DeliveryState.UNCERTAIN:
-            settling = in_doubt(exit_, trial)
+            settling = in_doubt(exit_, delivery, trial)
             if settling is None:
                 return await self._leave(exit_, delivery)
             trial = settling
@@ -203,14 +207,16 @@ class Outbox:
 
     def _first(self, exit_: Exit, delivery: Delivery) -> Attempt:
         text, file = delivery.text, None
+        known = (delivery.native_id, delivery.shown, delivery.reply_to)
+        if not text and delivery.native_id and not delivery.file:
+            return Attempt("", delivery.address, *known, delete=True)
         if delivery.file:
             file = self.files.outbound(delivery.file, exit_.platform.capabilities.files)
             text = text if file else told(delivery.file, text)
         address = self.moves.now(delivery.address)
         if address is not delivery.address:  # its ids name other messages there, or none
-            return Attempt(text, address, file=file, moved=True)
-        known = (delivery.native_id, delivery.shown, delivery.reply_to)
-        return Attempt(text, address, *known, file=file)
+            return Attempt(text, address, file=file, buttons=delivery.buttons, moved=True)
+        return Attempt(text, address, *known, file=file, buttons=delivery.buttons)
 
     async def _write(self, operation: Operation[ResultT]) -> ResultT:
         """Write to the ledger, however long the store takes; the lane waits for it."""

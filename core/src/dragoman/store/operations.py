@@ -13,7 +13,7 @@ from typing import ClassVar
 import attrs
 
 from dragoman.keys import ConversationKey
-from dragoman.messages import Inbound, Lane
+from dragoman.messages import Button, Inbound, Lane
 from dragoman.runevents import FailureKind, Usage
 from dragoman.states import DeliveryState, EventState, TurnState
 from dragoman.store.values import Adoption as Adoption
@@ -179,6 +179,7 @@ class Part:
     text: str = attrs.field(repr=False)
     state: DeliveryState = DeliveryState.PENDING
     file: StoredFile | None = None
+    buttons: tuple[Button, ...] = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -376,6 +377,29 @@ class EndSend(Operation[None]):
     shown: str | None = attrs.field(default=None, repr=False)
     error: str = ""
     now: float
+
+
+@attrs.frozen(kw_only=True)
+class Pressed:
+    """A press that counts: what it says, as a message, and the part whose buttons are gone."""
+
+    inbound: Inbound
+    delivery: Delivery
+
+
+@attrs.frozen(kw_only=True)
+class Press(Operation["Pressed | None"]):
+    """Take the buttons off a part, for the first who presses one; others are answered ``None``.
+
+    The event ``event_id`` becomes a message that says the button's label.
+    """
+
+    about: ClassVar[tuple[str, ...]] = ("delivery_id",)
+
+    event_id: int
+    inbound: Inbound
+    delivery_id: str
+    number: int
 
 
 # -- the journal ---------------------------------------------------------------------------------

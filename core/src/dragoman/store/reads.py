@@ -67,6 +67,14 @@ class Reads(Past):
         )
         return next((StoredEvent(row[0], event_from_json(row[1]), row[2]) for row in rows), None)
 
+    async def event_of(self, session_id: str, event_id: int) -> StoredEvent | None:
+        """Return a message that came into a session."""
+        rows = await self._query(
+            "SELECT id, event, received_at FROM inbound_events WHERE id = ? AND session_id = ?",
+            (event_id, session_id),
+        )
+        return next((StoredEvent(row[0], event_from_json(row[1]), row[2]) for row in rows), None)
+
     async def session(self, key: ConversationKey, profile: str, runtime: str) -> str | None:
         """Return the session of a conversation, if there has been a message in it."""
         rows = await self._query(

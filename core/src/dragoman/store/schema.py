@@ -155,7 +155,7 @@ STEPS: Final[tuple[str, ...]] = (
     """
     ALTER TABLE deliveries ADD COLUMN file TEXT;
     """,
-    # 6: messages by the platform's own ids, what sessions are still to be told, channels that moved
+    # 6: messages by the platform's own ids, what sessions are still to be told, channels that moved, buttons
     """
     ALTER TABLE inbound_events ADD COLUMN message_id TEXT;
     UPDATE inbound_events SET message_id = nullif(event ->> '$.message_id', '')
@@ -172,6 +172,7 @@ STEPS: Final[tuple[str, ...]] = (
         new TEXT NOT NULL,
         PRIMARY KEY (platform, workspace, old)
     ) WITHOUT ROWID;
+    ALTER TABLE deliveries ADD COLUMN buttons TEXT;
     """,
 )
 

@@ -8,7 +8,7 @@ from typing import ClassVar, Generic, TypeVar
 
 import attrs
 
-from dragoman.messages import Address, Inbound
+from dragoman.messages import Address, Button, Inbound
 from dragoman.states import DeliveryState, EventState
 
 ResultT_co = TypeVar("ResultT_co", covariant=True)
@@ -145,3 +145,6 @@ class Delivery:
     ready_at: float = 0.0
     turn_id: str = ""
     file: StoredFile | None = None
+    buttons: tuple[Button, ...] = ()
+    created_at: float = 0.0
+    """When its row was written, UTC: before any attempt."""

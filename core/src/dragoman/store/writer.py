@@ -43,6 +43,7 @@ EXECUTORS: Final[dict[type[Operation[Any]], Executor]] = {
     ops.Post: deliveries.post,
     ops.BeginSend: deliveries.begin_send,
     ops.EndSend: deliveries.end_send,
+    ops.Press: deliveries.press,
     ops.Renew: turns.renew,
     ops.PutValue: records.put_value,
     ops.DeleteValue: records.delete_value,

@@ -10,7 +10,7 @@ import attrs
 from hypothesis import strategies as st
 
 from dragoman.keys import ConversationKey
-from dragoman.messages import Address, Inbound, Place, Sender
+from dragoman.messages import Address, Inbound, Kind, Place, Sender
 from dragoman.runevents import FailureKind, Usage
 from dragoman.states import DeliveryState, EventState, TurnState
 from dragoman.store import operations as ops
@@ -53,6 +53,7 @@ class Draws(Choices):
             kinds += [(2, self.end_tool)]
         if self.model.deliveries:
             kinds += [(4, self.begin_send), (5, self.end_send)]
+            kinds += [(2, self.press)] if self.model.events else []
         kinds += [(1, self.post), (1, self.renew), (1, self.put), (1, self.delete)]
         if self.history:
             kinds += [(5, self.again), (3, self.forged)]
@@ -76,6 +77,7 @@ class Draws(Choices):
             text=self.data.draw(TEXTS),
             sent_at=datetime.fromtimestamp(NOW, UTC),
             message_id=f"m{native}",
+            kind=self.one([Kind.MESSAGE] * 4 + [Kind.PRESS]),
         )
 
     def merge(self) -> ops.Operation[Any]:
@@ -204,6 +206,7 @@ class Draws(Choices):
                 text=self.data.draw(TEXTS),
                 state=self.one([*_OWED, *ended] if delivery_id in named else _OWED),
                 file=self.file(),
+                buttons=self.buttons(),
             )
             for number, delivery_id in enumerate([*named, *more])
         )
@@ -303,6 +306,17 @@ class Draws(Choices):
             shown=self.data.draw(st.none() | TEXTS),
             error=self.data.draw(TEXTS),
             now=NOW,
+        )
+
+    def press(self) -> ops.Press:
+        """Somebody presses a button: mostly one that is there, and where it is shown."""
+        rows = [row.id for row in self.model.deliveries.values() if row.buttons]
+        event = self.model.events[self.event()]
+        return ops.Press(
+            event_id=event.id,
+            inbound=event.inbound,
+            delivery_id=self.one(rows) if rows and self.mostly() else self.delivery(),
+            number=self.data.draw(st.integers(0, 2)),
         )
 
     def put(self) -> ops.PutValue:

@@ -15,7 +15,7 @@ from typing import TypeVar
 import attrs
 
 from dragoman.keys import ConversationKey
-from dragoman.messages import Address, Place
+from dragoman.messages import Address
 from dragoman.states import DeliveryState, EventState, TurnState
 from dragoman.store import operations as ops
 from dragoman.testing.store_model_rows import (
@@ -134,7 +134,8 @@ class StoreModel:
         """Owe a message, unless it is known."""
         if notice and notice.id not in self.deliveries:
             row = ModelDelivery(notice.id, "", 0, notice.address, notice.state, notice.reply_to)
-            row.text, row.file = notice.text, notice.file
+            row.text, row.file, row.buttons = notice.text, notice.file, notice.buttons
+            row.created_at = notice.ready_at
             row.owe(next(self.places), notice.ready_at)
             self.deliveries[notice.id] = row
 
@@ -176,7 +177,8 @@ class StoreModel:
             0,
             address,
             DeliveryState.SENDING,
-            "" if address.place is Place.DM else first.inbound.message_id,
+            first.inbound.reply_to,
+            created_at=wish.now,
         )
 
     def adopt(self, turn_id: str, events: Sequence[ModelEvent]) -> None:

@@ -53,11 +53,17 @@ def _settle_parts(model: StoreModel, op: ops.Finish) -> None:
         row = model.deliveries.setdefault(
             part.delivery_id,
             ModelDelivery(
-                part.delivery_id, op.lease.turn_id, part.number, rows[0].address, part.state
+                part.delivery_id,
+                op.lease.turn_id,
+                part.number,
+                rows[0].address,
+                part.state,
+                created_at=op.now,
             ),
         )
         assert row.state is part.state or row.move(part.state)
         row.part, row.text, row.file = part.number, part.text, part.file
+        row.buttons = part.buttons
         row.owe(next(model.places), op.now)
     for row in rows:
         if row.place is None:

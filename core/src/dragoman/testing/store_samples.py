@@ -8,6 +8,7 @@ from typing import Any, Final
 import attrs
 
 from dragoman.keys import new_id
+from dragoman.messages import Button, Kind
 from dragoman.states import DeliveryState, EventState
 from dragoman.store import operations as ops
 from dragoman.testing.store_scene import NOW, Scene
@@ -119,6 +120,14 @@ async def _end_send(scene: Scene) -> ops.EndSend:
     )
 
 
+async def _press(scene: Scene) -> ops.Press:
+    notice = attrs.evolve(scene.notice(), buttons=(Button("Yes", "s:1:0"),))
+    await scene.store.apply(ops.Post(delivery=notice))
+    inbound = attrs.evolve(scene.inbound(), kind=Kind.PRESS)
+    received = await scene.store.apply(ops.Receive(inbound=inbound, now=NOW))
+    return ops.Press(event_id=received.event_id, inbound=inbound, delivery_id=notice.id, number=0)
+
+
 async def _begin_tool(scene: Scene) -> ops.BeginTool:
     return scene.begin_tool(await scene.running())
 
@@ -164,6 +173,7 @@ SAMPLES: Final[dict[type[ops.Operation[Any]], Sample]] = {
     ops.Post: Sample(_post),
     ops.BeginSend: Sample(_begin_send),
     ops.EndSend: Sample(_end_send),
+    ops.Press: Sample(_press),
     ops.BeginTool: Sample(_begin_tool),
     ops.EndTool: Sample(_end_tool),
     ops.AppendRecords: Sample(_append_records),

@@ -55,7 +55,7 @@ CREATE TABLE deliveries (
     , place INTEGER, file TEXT);
 INSERT INTO "deliveries" VALUES(1,'shown','turn_1',0,'["stub","","1",""]','{"platform":"stub","workspace":"","channel":"1","thread":"","place":"dm"}','','delivered','one','one','41',0,'',1.0,1.0,1,NULL);
 INSERT INTO "deliveries" VALUES(2,'streaming','turn_2',0,'["stub","","1",""]','{"platform":"stub","workspace":"","channel":"1","thread":"","place":"dm"}','','sending',NULL,'so f','42',0,'',1.0,NULL,NULL,NULL);
-INSERT INTO "deliveries" VALUES(3,'later',NULL,0,'["stub","","1",""]','{"platform":"stub","workspace":"","channel":"1","thread":"","place":"dm"}','','pending','second',NULL,'',0,'',1.0,20.0,4,NULL);
+INSERT INTO "deliveries" VALUES(3,'later',NULL,0,'["stub","","1",""]','{"platform":"stub","workspace":"","channel":"1","thread":"","place":"dm"}','','pending','second',NULL,'',0,'',1.0,20.0,4,'{"id":"file_1","name":"a.txt","mime":"text/plain","kind":"file","size":1}');
 INSERT INTO "deliveries" VALUES(4,'sooner',NULL,0,'["stub","","1",""]','{"platform":"stub","workspace":"","channel":"1","thread":"","place":"dm"}','','pending','first',NULL,'',0,'',1.0,10.0,2,NULL);
 INSERT INTO "deliveries" VALUES(5,'sooner too',NULL,0,'["stub","","1",""]','{"platform":"stub","workspace":"","channel":"1","thread":"","place":"dm"}','','uncertain','first again',NULL,'',0,'',1.0,10.0,3,NULL);
 CREATE TABLE inbound_events (
