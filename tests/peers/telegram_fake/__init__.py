@@ -1,8 +1,8 @@
 """A strict Bot API server on loopback, for the ways that lead through failure. See RULES.md."""
 
-from peers.telegram_fake.clock import ManualClock
+from peers.clock import ManualClock
+from peers.faults import Action, Cut, Delay, Gate, Hold, Reply
 from peers.telegram_fake.control import TOKEN, USERNAME, TelegramFake
-from peers.telegram_fake.faults import Action, Cut, Delay, Gate, Hold, Reply
 from peers.telegram_fake.journal import Call
 from peers.telegram_fake.limits import Limits, Window
 from peers.telegram_fake.messages import Shown, Version

@@ -8,11 +8,11 @@ from typing import Final, Self, TypeVar
 
 import anyio.to_thread
 
+from peers.clock import Clock, SystemClock
+from peers.faults import Callback, Cut, Fault, Faults, Gate, Hold, Reply, Stage
 from peers.telegram_fake.chats import Bot
-from peers.telegram_fake.clock import Clock, SystemClock
 from peers.telegram_fake.errors import BotError, Json, too_many
-from peers.telegram_fake.faults import Callback, Cut, Fault, Faults, Gate, Hold, Reply
-from peers.telegram_fake.journal import Call, Stage
+from peers.telegram_fake.journal import Call
 from peers.telegram_fake.limits import Floodgate, Limits
 from peers.telegram_fake.messages import Shown
 from peers.telegram_fake.parameters import canonical

@@ -12,10 +12,10 @@ from typing import Any, Final
 import attrs
 from aiohttp import ClientPayloadError, web
 
+from peers.faults import Action, Cut, Delay, Faults, Hold, Reply, Stage
 from peers.telegram_fake import account, editing, sending
 from peers.telegram_fake.errors import BotError, Json
-from peers.telegram_fake.faults import Action, Cut, Delay, Faults, Hold, Reply
-from peers.telegram_fake.journal import Call, Stage
+from peers.telegram_fake.journal import Call
 from peers.telegram_fake.parameters import canonical, read
 from peers.telegram_fake.polling import Poller
 from peers.telegram_fake.requests import Raw, read_request

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import attrs
 
-from peers.telegram_fake.clock import Clock
+from peers.clock import Clock
 from peers.telegram_fake.errors import Json
 
 KINDS: Final = frozenset(

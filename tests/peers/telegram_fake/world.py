@@ -9,8 +9,8 @@ from typing import Any
 
 import attrs
 
+from peers.clock import Clock
 from peers.telegram_fake.chats import Bot, Chat
-from peers.telegram_fake.clock import Clock
 from peers.telegram_fake.errors import Json, bad
 from peers.telegram_fake.files import FileStore
 from peers.telegram_fake.journal import Call
