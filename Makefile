@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 PEERS := .venv-peers
 PEERS_STAMP := $(PEERS)/.ready
+YEPCORD := .venv-yepcord
+YEPCORD_STAMP := $(YEPCORD)/.ready
 PACKAGES := core plugins/telegram plugins/openai_runtime plugins/http plugins/memory plugins/trace
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
@@ -18,7 +20,7 @@ $(STAMP): requirements/dev.txt $(PACKAGES:%=%/pyproject.toml)
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation $(PACKAGES:%=-e %)
 	touch $@
 
-peers: $(PEERS_STAMP)
+peers: $(PEERS_STAMP) $(YEPCORD_STAMP)
 
 # The test peers: programs that we did not write, in an environment that the product never sees.
 $(PEERS_STAMP): requirements/peers.txt tests/peers/package-lock.json
@@ -26,6 +28,10 @@ $(PEERS_STAMP): requirements/peers.txt tests/peers/package-lock.json
 	$(PEERS)/bin/python -m pip install --quiet --require-hashes -r requirements/peers.txt
 	$(PEERS)/bin/python tests/peers/install_node_peers.py
 	touch $@
+
+# It makes the stamp itself: where the server cannot be built there is none, and it is tried again.
+$(YEPCORD_STAMP): requirements/yepcord.txt tests/peers/install_yepcord.py
+	$(PYTHON) tests/peers/install_yepcord.py
 
 run: setup
 	$(BIN)/dragoman chat
@@ -74,4 +80,4 @@ lock:
 	$(UV_LOCK) --resolution lowest-direct core/pyproject.toml -o requirements/oldest.txt
 
 clean:
-	rm -rf $(VENV) $(PEERS)
+	rm -rf $(VENV) $(PEERS) $(YEPCORD)

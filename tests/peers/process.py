@@ -9,7 +9,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +37,11 @@ def request(url: str, body: object = None, *, method: str | None = None) -> Any:
 class PeerProcess:
     """A server process: started with `start`, ended with `stop` by its own process id."""
 
-    def __init__(self, name: str, log: Path) -> None:
+    def __init__(self, name: str, log: Path, environment: Mapping[str, str] = {}) -> None:
         self.name = name
         self.port = 0
         self._log = log
+        self._more = environment
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -54,7 +55,10 @@ class PeerProcess:
             self.port = free_port()
             with self._log.open("ab") as log:
                 self._process = subprocess.Popen(
-                    command(self.port), stdout=log, stderr=log, env=_environment(self._log.parent)
+                    command(self.port),
+                    stdout=log,
+                    stderr=log,
+                    env={**_environment(self._log.parent), **self._more},
                 )
             if self._healthy(self.root + health):
                 return
