@@ -70,6 +70,7 @@ TABLES: tuple[tuple[str, type], ...] = (
 
 COMPONENTS = (
     ("platforms", "console"),
+    ("platforms", "discord"),
     ("platforms", "telegram"),
     ("runtimes", "echo"),
     ("runtimes", "openai"),
