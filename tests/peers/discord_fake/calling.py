@@ -101,9 +101,11 @@ class Caller:
 
     def _stranger(self, route: Route | None, token: str, agent: str) -> DiscordError | None:
         """R2: who calls says so, and which library it uses."""
+        if route is None or route.open:
+            return None
         if self.strict and not agent.startswith("DiscordBot ("):
             return refusal(40333)
-        if route is not None and not route.open and token != f"Bot {self.world.token}":
+        if token != f"Bot {self.world.token}":
             return unauthorized()
         return None
 

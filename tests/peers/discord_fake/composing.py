@@ -23,6 +23,8 @@ from peers.discord_fake.world import World
 _SUPPRESS_EMBEDS, _SILENT, _VOICE = 1 << 2, 1 << 12, 1 << 13
 _SETTABLE: Final = _SUPPRESS_EMBEDS | _SILENT | _VOICE | COMPONENTS_V2
 _FORWARD: Final = 1
+_ANSWERABLE: Final = frozenset({0, 19, 20, 21, 23})
+"""Types of messages that somebody wrote."""
 _KEPT_IN_EDITS: Final = HAS_THREAD | EPHEMERAL
 
 
@@ -35,11 +37,9 @@ class Form:
     files: Mapping[str, Upload] = attrs.field(factory=dict)
 
 
-def compose(
-    world: World, channel: Channel, form: Form, *, strict: bool = True, **more: Any
-) -> Message:
+def compose(world: World, channel: Channel, form: Form, **more: Any) -> Message:
     """Return a new message of the bot, not yet in its channel; ``more`` are fields of it."""
-    data = _known(form, strict)
+    data = _known(form, world.strict)
     flags = _flags(data, ephemeral=form.way in ("callback", "follow_up"))
     new = bool(flags & COMPONENTS_V2)
     if new and any(data.get(key) for key in ("content", "embeds", "poll", "sticker_ids")):
@@ -64,9 +64,9 @@ def compose(
     return message
 
 
-def revise(world: World, message: Message, form: Form, *, strict: bool = True) -> bool:
+def revise(world: World, message: Message, form: Form) -> bool:
     """M8: change a message, and return whether that changed anything."""
-    data = _known(form, strict)
+    data = _known(form, world.strict)
     before = (
         message.content,
         message.embeds,
@@ -182,6 +182,9 @@ def refer(world: World, message: Message, data: Json) -> None:
     else:
         if not message.channel.may("READ_MESSAGE_HISTORY"):
             raise refusal(160002)
+        if wanted.type not in _ANSWERABLE:
+            words = "Cannot reply to a system message"
+            raise invalid(path, "REPLIES_CANNOT_REPLY_TO_SYSTEM_MESSAGE", words)
         message.type = 19
     message.reference = reference(wanted, _FORWARD if message.snapshots else 0)
 

@@ -50,6 +50,8 @@ class Connection:
     """With which code it was closed; ``None`` while it is open, or where there was none."""
     closed_by: str = ""
     """``client``, ``server``, or ``cut``; empty while it is open."""
+    beat: float = attrs.field(factory=time.monotonic)
+    """When the last heartbeat came, or the connection was opened."""
     _frozen: bool = False
     _wake: asyncio.Event = attrs.field(factory=asyncio.Event, repr=False)
     _control: deque[Json] = attrs.field(factory=deque, repr=False)

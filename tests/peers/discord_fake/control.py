@@ -41,10 +41,12 @@ class DiscordFake(Acting, Faulty):
     """A Discord on loopback for one bot; a context manager.
 
     All methods are synchronous unless they say otherwise, and may be called from any thread.
-    ``strict`` refuses what the reference does not know. ``heartbeat`` is in seconds. Windows (of
+    ``strict`` refuses fields of messages that the reference does not name, and clients that do
+    not say what they are. ``heartbeat`` is in seconds. Windows (of
     nonces, tokens of interactions, sessions and links) follow ``clock``; ``session_life``,
     ``nonce_window`` and ``link_life`` are their lengths in seconds. ``privileged`` names the
     intents that are switched on: ``members``, ``presences``, ``message_content``.
+    ``heartbeat_patience`` cuts off clients that send no heartbeat for so many real seconds.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class DiscordFake(Acting, Faulty):
         strict: bool = True,
         limits: Limits | None = None,
         heartbeat: float = 41.25,
+        heartbeat_patience: float | None = None,
         privileged: Iterable[str] = ("members", "message_content"),
         session_life: float = 180.0,
         nonce_window: float = 300.0,
@@ -77,12 +80,13 @@ class DiscordFake(Acting, Faulty):
             owner=OWNER,
             verify_key="",
             nonce_window=nonce_window,
+            strict=strict,
         )
         world.users = {BOT: bot, OWNER: User(OWNER, "owner")}
         self._endpoint = Endpoint(world, patience=callback_patience)
         world.verify_key = self._endpoint.verify_key
         caller = Caller(world, Faults(), Buckets(time, limits or Limits()), strict)
-        gateway = Gateway(world, heartbeat, session_life)
+        gateway = Gateway(world, heartbeat, session_life, heartbeat_patience)
         Acting.__init__(self, world)
         Faulty.__init__(self, world, caller, gateway, Loopback(self._handle))
 
@@ -242,7 +246,7 @@ class DiscordFake(Acting, Faulty):
         self._server.soon(lambda: self._server.spawn(self._endpoint.post(url, body, delivery)))
         return delivery
 
-    def post(self, url: str, body: Any, signature: Signature = "good") -> Delivery:
+    def post_to(self, url: str, body: Any, signature: Signature = "good") -> Delivery:
         """Post anything to an endpoint."""
         delivery = Delivery(signature)
         self._server.soon(lambda: self._server.spawn(self._endpoint.post(url, body, delivery)))

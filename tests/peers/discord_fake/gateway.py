@@ -36,6 +36,8 @@ class Gateway:
     """The interval that clients are told, in seconds."""
     session_life: float = 180.0
     """How long a session waits for its client, in seconds of the fake's clock."""
+    patience: float | None = None
+    """How long a client may go without a heartbeat, in real seconds; ``None`` is for ever."""
     muted: bool = False
     """Whether heartbeats are read and not acknowledged."""
     refusals: int | None = 0
@@ -62,13 +64,25 @@ class Gateway:
             query = dict(request.query)
             connection = Connection(number, request.path, query, self.world, request, ws)
             self.connections.append(connection)
-        pump = asyncio.create_task(connection.pump())
+        tasks = [
+            asyncio.create_task(connection.pump()),
+            asyncio.create_task(self._watch(connection)),
+        ]
         try:
             await self._serve(connection)
         finally:
-            pump.cancel()
+            for task in tasks:
+                task.cancel()
             self._left(connection)
         return ws
+
+    async def _watch(self, connection: Connection) -> None:
+        """W1: cut off a client whose heart has stopped; it may resume."""
+        while self.patience is not None:
+            await asyncio.sleep(self.patience)
+            if time.monotonic() - connection.beat > self.patience:
+                connection.cut()
+                self.detach(connection)
 
     async def _serve(self, connection: Connection) -> None:
         try:
@@ -111,6 +125,7 @@ class Gateway:
     def _heartbeat(self, connection: Connection, data: Any) -> None:
         if connection.session is not None and isinstance(data, int):
             connection.session.acknowledged = max(connection.session.acknowledged, data)
+        connection.beat = time.monotonic()
         if not self.muted:
             connection.control(ACK)
 
@@ -120,6 +135,7 @@ class Gateway:
             raise Close(4005, "Already authenticated.")
         intents, shard = self._credentials(data)
         if not self.world.budget.use():
+            self._spent(connection)
             raise Close(4004, "Authentication failed.")
         session = Session(secrets.token_hex(16), intents, shard)
         with self.world.changed:
@@ -134,6 +150,15 @@ class Gateway:
             self.world.sessions[session.id] = session
             self._take(connection, session)
             self.world.changed.notify_all()
+
+    def _spent(self, connection: Connection) -> None:
+        """W3: end every session, and make the token worthless."""
+        with self.world.changed:
+            self.world.token = secrets.token_hex(16)
+            self.world.sessions.clear()
+        for other in self.alive():
+            if other is not connection:
+                other.cut()
 
     def _credentials(self, data: Any) -> tuple[int, tuple[int, int]]:
         if not isinstance(data, dict) or not isinstance(data.get("properties"), dict):

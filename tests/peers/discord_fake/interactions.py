@@ -8,7 +8,7 @@ import attrs
 
 from peers.discord_fake.checks import known, many, number, table, text
 from peers.discord_fake.components import for_modal
-from peers.discord_fake.composing import Form, compose, revise
+from peers.discord_fake.composing import Form, compose, reference, revise
 from peers.discord_fake.errors import Json, invalid, refusal, unknown
 from peers.discord_fake.journal import Call
 from peers.discord_fake.messages import EPHEMERAL, LOADING, Message
@@ -20,7 +20,7 @@ PING, COMMAND, COMPONENT, AUTOCOMPLETE, MODAL = 1, 2, 3, 4, 5
 PONG, MESSAGE, DEFER, DEFER_UPDATE, UPDATE, CHOICES, OPEN_MODAL = 1, 4, 5, 6, 7, 8, 9
 FIRST: Final = 3.0
 LIFE: Final = 900.0
-_OF_COMMAND, _OF_COMPONENT = 20, 19
+_REPLY, _OF_COMMAND = 19, 20
 _ALLOWED: Final = {
     COMMAND: {MESSAGE, DEFER, OPEN_MODAL},
     COMPONENT: {MESSAGE, DEFER, DEFER_UPDATE, UPDATE, OPEN_MODAL},
@@ -121,27 +121,28 @@ def respond(world: World, found: Interaction, call: Call) -> None:
 
 
 def _message(world: World, found: Interaction, form: Form) -> Message:
-    hidden = number(form.data.get("flags") or 0, "flags") & EPHEMERAL
-    kind = _OF_COMMAND if found.type == COMMAND else 0
-    made = compose(
-        world,
-        found.channel,
-        form,
-        type=kind,
-        interaction=found.metadata(),
-        seen_by=found.user.id if hidden else None,
-    )
-    return world.add(made)
+    return world.add(compose(world, found.channel, form, **_origin(found, form.data)))
+
+
+def _origin(found: Interaction, data: Json) -> dict[str, Any]:
+    """I3: return what an answer is an answer to, and who sees it."""
+    hidden = number(data.get("flags") or 0, "flags") & EPHEMERAL
+    origin: dict[str, Any] = {"interaction": found.metadata()}
+    origin["seen_by"] = found.user.id if hidden else None
+    if found.type == COMMAND:
+        return origin | {"type": _OF_COMMAND}
+    if found.source is not None:
+        return origin | {"type": _REPLY, "reference": reference(found.source)}
+    return origin
 
 
 def _thinking(world: World, found: Interaction, data: Json) -> Message:
     """I4: show that an answer is coming; whether one person sees it is settled here."""
     hidden = number(data.get("flags") or 0, "flags") & EPHEMERAL
-    kind = _OF_COMMAND if found.type == COMMAND else 0
-    made = Message(world.ids.next(), found.channel, world.bot, world.clock.time(), type=kind)
+    made = Message(world.ids.next(), found.channel, world.bot, world.clock.time())
     made.flags = LOADING | hidden
-    made.interaction = found.metadata()
-    made.seen_by = found.user.id if hidden else None
+    for name, value in _origin(found, data).items():
+        setattr(made, name, value)
     return world.add(made)
 
 
@@ -192,16 +193,12 @@ def create_followup(world: World, call: Call) -> Json:
         world,
         found.channel,
         Form("follow_up", call.data, call.files),
-        type=_OF_COMPONENT if found.original else 0,
+        type=_REPLY if found.original else 0,
         interaction=found.metadata() | _first(found),
         seen_by=found.user.id if hidden else None,
     )
     if found.original is not None:
-        made.reference = {
-            "type": 0,
-            "message_id": str(found.original.id),
-            "channel_id": str(found.channel.id),
-        }
+        made.reference = reference(found.original)
     found.followups.append(world.add(made))
     return world.wire(made)
 

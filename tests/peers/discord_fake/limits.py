@@ -52,7 +52,8 @@ class Limited(DiscordError):
     """A 429, which says how long to wait, in seconds, and for what."""
 
     def __init__(self, retry_after: float, scope: str = "user") -> None:
-        super().__init__(429, 0, "You are being rate limited.")
+        whose = "The resource is" if scope == "shared" else "You are"
+        super().__init__(429, 0, f"{whose} being rate limited.")
         self.retry_after = retry_after
         self.scope = scope
 
@@ -101,7 +102,8 @@ class Buckets:
         window = self.limits.routes.get(method) or Window(*OPEN_HANDED)
         if error.scope == "global":
             return error.headers
-        return self._headers(method, window, 0, error.retry_after) | error.headers
+        left = window.count - 1 if error.scope == "shared" else 0
+        return self._headers(method, window, left, error.retry_after) | error.headers
 
     def _count(self, key: tuple[str, str], window: Window) -> tuple[int, float]:
         """Return how many calls are left, less than none for one too many, and until when."""

@@ -39,9 +39,14 @@ def writable(world: World, value: str) -> Channel:
     if channel.recipient is not None and not channel.recipient.open_to_bots:
         raise refusal(50007)
     world.require(channel, "SEND_MESSAGES_IN_THREADS" if channel.is_thread else "SEND_MESSAGES")
-    if channel.archived and channel.locked and not channel.may("MANAGE_THREADS"):
-        raise refusal(50083)
+    unlocked(channel)
     return channel
+
+
+def unlocked(channel: Channel) -> None:
+    """T4: refuse in a thread that moderators have locked."""
+    if channel.locked and not channel.may("MANAGE_THREADS"):
+        raise refusal(160005)
 
 
 def wake(world: World, channel: Channel) -> None:
@@ -69,6 +74,7 @@ def edit_message(world: World, call: Call) -> Json:
     message = _found(world, call)
     if message.author is not world.bot:
         raise refusal(50005)
+    unlocked(message.channel)
     if message.channel.archived:
         raise refusal(50083)
     change(world, message, Form("edit", call.data, call.files))

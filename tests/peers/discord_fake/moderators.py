@@ -153,7 +153,8 @@ class Moderators(People):
         with self._world.changed:
             number = self.open_thread(forum, user, name, tags=tags)
             self.say(number, user, text, id=number)
-            self._world.channels[number].count = 0
+            found = self._world.channels[number]
+            found.count = found.total = 0
             return number
 
     def archive(self, thread: int, *, locked: bool = False) -> None:

@@ -13,6 +13,8 @@ from peers.discord_fake.messages import Message
 from peers.discord_fake.messaging import wake
 from peers.discord_fake.places import Channel, User
 from peers.discord_fake.reacting import react, unreact
+from peers.discord_fake.sessions import DAY
+from peers.discord_fake.snowflakes import moment
 from peers.discord_fake.wire import snapshot
 from peers.discord_fake.world import Typing, World
 
@@ -59,7 +61,7 @@ class People:
             message = Message(world.ids.next(), place, self._user(user), world.clock.time(), text)
             message.nonce, message.embeds = nonce, list(embeds)
             message.stickers = [_sticker(world, name) for name in stickers]
-            message.poll = None if poll is None else _poll(*poll)
+            message.poll = None if poll is None else _poll(*poll, moment(world.clock.time() + DAY))
             message.attachments = [
                 world.shelf.keep(channel, Upload(name, content, _media_type(name)))
                 for name, content in (files or {}).items()
@@ -167,14 +169,14 @@ def _sticker(world: World, name: str) -> Json:
     return {"id": str(world.ids.next()), "name": name, "format_type": 1}
 
 
-def _poll(question: str, answers: Sequence[str]) -> Json:
+def _poll(question: str, answers: Sequence[str], until: str) -> Json:
     return {
         "question": {"text": question},
         "answers": [
             {"answer_id": number, "poll_media": {"text": text}}
             for number, text in enumerate(answers, start=1)
         ],
-        "expiry": None,
+        "expiry": until,
         "allow_multiselect": False,
         "layout_type": 1,
         "results": {"is_finalized": False, "answer_counts": []},

@@ -161,7 +161,9 @@ class Channel:
     topic: str | None = None
     last_message: int | None = None
     count: int = 0
-    """How many messages a thread has had, without the one it began with."""
+    """How many messages a thread has, without the one it began with."""
+    total: int = 0
+    """How many it has had."""
     gone: bool = False
 
     @property
@@ -231,7 +233,7 @@ class Channel:
         found: Json = {
             "owner_id": str(self.owner),
             "message_count": self.count,
-            "total_message_sent": self.count,
+            "total_message_sent": self.total,
             "member_count": len(self.members),
             "thread_metadata": state,
             "applied_tags": self.applied_tags,

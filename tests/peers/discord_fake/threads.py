@@ -62,9 +62,7 @@ def modify_channel(world: World, call: Call) -> Json:
         call.data,
         "name archived locked auto_archive_duration rate_limit_per_user invitable flags applied_tags topic nsfw".split(),
     )
-    own = channel.is_thread and channel.owner == world.bot.id and "locked" not in call.data
-    if not own:
-        world.require(channel, "MANAGE_THREADS" if channel.is_thread else "MANAGE_CHANNELS")
+    _may_modify(world, channel, call.data)
     if channel.archived and call.data.get("archived", True):
         raise refusal(50083)
     if "name" in call.data:
@@ -78,6 +76,17 @@ def modify_channel(world: World, call: Call) -> Json:
         locked=flag(call.data.get("locked", channel.locked), "locked"),
     )
     return channel.json(world.bot.id)
+
+
+def _may_modify(world: World, channel: Channel, data: Json) -> None:
+    """T5: threads are for their owners to change, and for their members to open again."""
+    if not channel.is_thread:
+        world.require(channel, "MANAGE_CHANNELS")
+        return
+    owns = channel.owner == world.bot.id and "locked" not in data
+    opens = data == {"archived": False} and world.bot.id in channel.members
+    if not owns and not (opens and not channel.locked):
+        world.require(channel, "MANAGE_THREADS")
 
 
 def archive(world: World, channel: Channel, *, archived: bool, locked: bool) -> None:
@@ -153,7 +162,7 @@ def announce(world: World, parent: Channel, thread: Channel, author: User) -> No
 
 def _post(world: World, call: Call, forum: Channel) -> Json:
     world.require(forum, "SEND_MESSAGES")
-    known(call.data, f"{_COMMON} message applied_tags".split())
+    known(call.data, f"{_COMMON} message applied_tags type".split())
     tags = many(call.data.get("applied_tags") or [], "applied_tags", 5)
     there = {tag["id"] for tag in forum.tags}
     for index, tag in enumerate(tags):
@@ -164,7 +173,7 @@ def _post(world: World, call: Call, forum: Channel) -> Json:
     first = compose(world, thread, form, id=thread.id)
     opened(world, thread)
     world.add(first)
-    thread.count = 0
+    thread.count = thread.total = 0
     return thread.json(world.bot.id) | {"message": world.answered(first)}
 
 

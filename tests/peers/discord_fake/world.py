@@ -45,6 +45,7 @@ class World:
     owner: int
     verify_key: str
     nonce_window: float = 300.0
+    strict: bool = True
     gateway_url: str = ""
     resume_url: str = ""
     endpoint: str = ""
@@ -161,6 +162,7 @@ class World:
         if message.seen_by is None:
             channel.last_message = message.id
             channel.count += channel.is_thread
+            channel.total += channel.is_thread
             self.tell("MESSAGE_CREATE", message, nonce=True)
         self.changed.notify_all()
         return message
@@ -196,6 +198,7 @@ class World:
     def delete(self, message: Message) -> None:
         """Take a message away and tell of it."""
         message.deleted = True
+        message.channel.count = max(0, message.channel.count - 1)
         data: Json = {"id": str(message.id), "channel_id": str(message.channel.id)}
         if message.channel.guild is not None:
             data["guild_id"] = str(message.channel.guild.id)
