@@ -19,6 +19,13 @@ from dragoman_discord.platform import Discord, open_discord
 from peers.discord_fake import TOKEN, DiscordFake
 
 
+class Hasty(SystemClock):
+    """Waits for a third of a second at most, so that no test sits through a pause."""
+
+    async def sleep(self, seconds: float) -> None:
+        await super().sleep(min(seconds, 0.3))
+
+
 @attrs.define(eq=False)
 class Records:
     """Records in memory; they outlive a platform as those in the store outlive a process."""
@@ -54,7 +61,7 @@ class FakeHost:
 
     network: NetworkPolicy = attrs.field(factory=NetworkPolicy)
     id: str = "discord"
-    clock: Clock = attrs.field(factory=SystemClock)
+    clock: Clock = attrs.field(factory=Hasty)
     log: logging.Logger = attrs.field(factory=lambda: logging.getLogger("test.discord"))
     records: Records = attrs.field(factory=Records)
     gateway: Commands = attrs.field(factory=Commands)

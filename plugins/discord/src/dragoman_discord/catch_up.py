@@ -57,6 +57,15 @@ class CatchUp:
             data = {**row, "channel_id": channel, **({"guild_id": guild} if guild else {})}
             await tell(Dispatch("MESSAGE_CREATE", data, 0, ""))
             self._host.alive()
+        known = self._places.get(channel)
+        if not rows and known is not None and known.last:
+            # Where the bot may not read the history, Discord answers as if there were none.
+            self._host.log.warning(
+                "channel %s: something was said since %s that cannot be read; the bot needs the "
+                "permission Read Message History there, unless it was deleted",
+                channel,
+                since,
+            )
         if rows:
             self._host.log.info("channel %s: %d messages since %s", channel, len(rows), since)
         if len(rows) == PAGE:

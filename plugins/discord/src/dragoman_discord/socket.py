@@ -65,7 +65,10 @@ class Socket:
         await self._write(TextMessage(text))
 
     async def close(self, code: int) -> None:
-        """Say why the connection ends, if it is still open, and end it."""
+        """Say why the connection ends, if it is still open, and let the server say so, too.
+
+        A connection that is cut while something of the server's is unread may lose our code.
+        """
         from wsproto.connection import ConnectionState
         from wsproto.events import CloseConnection
 
@@ -73,6 +76,8 @@ class Socket:
             try:
                 if self._protocol.state is ConnectionState.OPEN:
                     await self._write(CloseConnection(code))
+                    while True:
+                        await self.receive()
             except Closed:
                 return
 
