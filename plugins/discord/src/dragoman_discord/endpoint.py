@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 import anyio.to_thread
 import attrs
 
-from dragoman import DragomanError, PluginError
+from dragoman import Clock, DragomanError, PluginError
 from dragoman_discord.fields import Json, as_id, as_int, as_map
 from dragoman_discord.interactions import DEFERRED, PING, Interactions
 
@@ -17,9 +17,10 @@ Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 
-LARGEST: Final = 1 << 20
+LARGEST: Final = 1 << 18
 """Bytes of a request's body; Discord's have a few thousand."""
-_STAMP: Final = 64
+OLDEST: Final = 300.0
+"""Seconds by which a request's time and ours may differ: an old one is one that was seen before."""
 
 
 @attrs.frozen(eq=False)
@@ -27,15 +28,20 @@ class Endpoint:
     """An ASGI application that takes interactions. Whoever cannot sign learns nothing from it."""
 
     _key: Any
+    _clock: Clock
     _interactions: Interactions
     _take: Callable[[Json], Awaitable[bool]]
 
     @classmethod
     async def prepare(
-        cls, key: str, interactions: Interactions, take: Callable[[Json], Awaitable[bool]]
+        cls,
+        key: str,
+        clock: Clock,
+        interactions: Interactions,
+        take: Callable[[Json], Awaitable[bool]],
     ) -> Endpoint:
         """Load what checks signatures, off the event loop."""
-        return cls(await anyio.to_thread.run_sync(_load, key), interactions, take)
+        return cls(await anyio.to_thread.run_sync(_load, key), clock, interactions, take)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -76,9 +82,10 @@ class Endpoint:
         try:
             signature = bytes.fromhex(headers.get(b"x-signature-ed25519", b"").decode("ascii"))
             self._key.verify(signature, stamp + body)
+            age = self._clock.now().timestamp() - int(stamp)
         except (ValueError, InvalidSignature):
             return False
-        return 0 < len(stamp) <= _STAMP
+        return abs(age) <= OLDEST
 
 
 def _load(key: str) -> Any:

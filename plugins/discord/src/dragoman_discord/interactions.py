@@ -133,6 +133,7 @@ class Interactions:
     async def defer(self, data: Json) -> None:
         """Give the first answer; what cannot be answered any more is answered the ordinary way."""
         identity, kind = as_id(data.get("id")), as_int(data.get("type"))
+        token = self._tokens.get(identity)
         route = "POST /interactions/{interaction}/{token}/callback"
         try:
             await self._rest.call(
@@ -144,7 +145,8 @@ class Interactions:
         except Expired:
             self._tokens.pop(identity, None)
         finally:
-            self.heard(identity)
+            if token is not None:
+                token.heard.set()
 
     def find(self, address: Address, message: Outbound) -> Token | None:
         """Return the token that a message goes out by: of the command that it answers.
@@ -167,14 +169,15 @@ class Interactions:
 
     async def answer(self, token: Token, body: Json, address: Address, delivery: str) -> Any:
         """Show the answer to a command; raises `dragoman.Expired` once its token is over."""
+        age = self._clock.now() - time_of(token.id)
+        if age > LIFE:
+            self._tokens.pop(token.id, None)
+            raise Expired("the command was given too long ago")
         token.delivery = delivery
         await self._save()
         with self._clock.move_on_after(HEARD):
             await token.heard.wait()
-        age = self._clock.now() - time_of(token.id)
         try:
-            if age > LIFE:
-                raise Expired("the command was given too long ago")
             return await self._rest.call(
                 "PATCH /webhooks/{application}/{token}/messages/@original",
                 address=address,

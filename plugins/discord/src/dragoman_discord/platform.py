@@ -83,9 +83,8 @@ async def open_discord(config: DiscordConfig, host: Host) -> AsyncIterator[Disco
         progress = Progress(host.records, host.clock, intents_of(config))
         feed = Feed(host, config, network, rest, places, interactions, progress)
         if config.interactions_key:
-            endpoint = await Endpoint.prepare(
-                config.interactions_key, interactions, feed.interaction
-            )
+            key, clock = config.interactions_key, host.clock
+            endpoint = await Endpoint.prepare(key, clock, interactions, feed.interaction)
             host.mount(f"/discord/{host.id}/interactions", endpoint)
         downloads = Downloads(rest, files, config.api_url)
         yield Discord(config, host, rest, feed, places, interactions, downloads)
