@@ -53,12 +53,12 @@ def answer_failure(
         return _limit(answer, retry_header, scope)
     if status >= 500:
         return Unknown(f"Discord answered {status}")
-    if status == 401:
-        return Unauthorized("Discord does not accept the token")
     if code == 40060:
         return Answered("the interaction was answered already")
     if code in _EXPIRED:
         return Expired(f"the interaction is over ({code})")
+    if status == 401:
+        return Unauthorized("Discord does not accept the token")
     if status == 403 and not answer:
         return RateLimited(BANNED, "instance")
     return _refusal(status, code, answer, address)
