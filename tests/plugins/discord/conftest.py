@@ -39,7 +39,7 @@ class Records:
     """Records in memory; they outlive a platform as those in the store outlive a process."""
 
     values: dict[str, str] = attrs.field(factory=dict)
-    writes: int = 0
+    _written: anyio.Event = attrs.field(factory=anyio.Event)
 
     async def get(self, key: str) -> str | None:
         return self.values.get(key)
@@ -47,7 +47,14 @@ class Records:
     async def put(self, key: str, value: str) -> None:
         await anyio.lowlevel.checkpoint()
         self.values[key] = value
-        self.writes += 1
+        self._written.set()
+        self._written = anyio.Event()
+
+    async def until(self, key: str, part: str) -> None:
+        """Wait until a value has some text in it."""
+        with anyio.fail_after(5):
+            while part not in self.values.get(key, ""):
+                await self._written.wait()
 
     async def delete(self, key: str) -> bool:
         return self.values.pop(key, None) is not None

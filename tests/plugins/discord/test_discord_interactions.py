@@ -165,12 +165,11 @@ async def served(app: Any) -> AsyncIterator[str]:
 
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
+        listener.listen()  # who calls before the server has started waits for it
         server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off"))
         server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(server._serve, [listener])
-            while not server.started:
-                await anyio.sleep(0.01)
             yield f"http://127.0.0.1:{listener.getsockname()[1]}"
             server.should_exit = True
 

@@ -112,9 +112,7 @@ async def test_a_sudden_death_loses_nothing_and_repeats_nothing(
     async with live():
         fake.say(channel, ada, "one")
         await inbox.wait(1)
-        with anyio.fail_after(5):
-            while "session" not in host.records.values.get("progress", ""):
-                await anyio.sleep(0.01)
+        await host.records.until("progress", f'"{fake.sessions[0].id}"')
         kept = dict(host.records.values)
         for text in ("two", "three"):
             fake.say(channel, ada, text)

@@ -246,9 +246,7 @@ async def test_parallel_sends_into_one_channel_wait_for_each_other(
     assert fake.invalid_calls == 0
 
 
-async def test_a_long_wait_is_left_to_core(
-    fake: DiscordFake, open_bot: Any, room: Address
-) -> None:
+async def test_a_long_wait_is_left_to_core(fake: DiscordFake, open_bot: Any, room: Address) -> None:
     fake.limits = Limits({"create_message": Window(2, 30.0)})
     other = Address("discord", str(fake.add_channel(int(room.workspace))), "", room.workspace)
     async with open_bot() as bot:

@@ -18,7 +18,7 @@ ANSWER_TIMEOUT: Final = 30.0
 """Seconds without a byte after which an answer is given up."""
 CONNECTIONS: Final = 32
 """How many calls are under way at once; others wait for one to end."""
-AGENT: Final = "DiscordBot (https://pypi.org/project/dragoman-discord/, 0.1.0)"
+AGENT: Final = "DiscordBot (dragoman-discord, 0.1.0)"
 
 
 @attrs.frozen(eq=False)

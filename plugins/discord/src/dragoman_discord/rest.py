@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -82,22 +82,24 @@ class Rest:
         if query:
             target = f"{target}?{urlencode(query)}"
         headers = {"authorization": f"Bot {self._token.reveal()}"}
-        content: Any = None
-        if upload is not None:
-            content, headers = upload, {**headers, **upload.headers}
-        elif body is not None:
-            headers["content-type"] = "application/json"
-            content = json.dumps(body).encode("ascii")
-        try:
-            return await self._pool.request(
-                method,
-                f"{self._url}{shown}",
-                headers=headers,
-                content=content,
-                extensions={"target": f"{urlsplit(self._url).path}{target}".encode("ascii")},
-            )
-        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            failure = call_failure(error, route)
+        async with AsyncExitStack() as stack:
+            content: Any = None
+            if upload is not None:
+                headers |= upload.headers
+                content = await stack.enter_async_context(aclosing(upload.pieces()))
+            elif body is not None:
+                headers["content-type"] = "application/json"
+                content = json.dumps(body).encode("ascii")
+            try:
+                return await self._pool.request(
+                    method,
+                    f"{self._url}{shown}",
+                    headers=headers,
+                    content=content,
+                    extensions={"target": f"{urlsplit(self._url).path}{target}".encode("ascii")},
+                )
+            except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+                failure = call_failure(error, route)
         # Raised out here: inside, the vendor's error would travel along as its context.
         raise failure
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any, Final
 
 import anyio
@@ -53,8 +53,8 @@ class Upload:
     def _tail(self) -> bytes:
         return f"\r\n--{self._boundary}--\r\n".encode()
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        """Yield the body; raises `dragoman.Refused` where the copy is not what it should be."""
+    async def pieces(self) -> AsyncGenerator[bytes, None]:
+        """Yield the body; whoever stops early closes this. Raises `dragoman.Refused` where the copy is not what it should be."""
         yield self._head
         left = self.file.size
         try:

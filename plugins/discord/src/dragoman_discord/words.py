@@ -38,9 +38,15 @@ def calls(message: Json, names: Names) -> bool:
 
 
 def text_of(message: Json, names: Names) -> str:
-    """Return a message's words, without the bot's own name; else what it is in place of words."""
+    """Return a message's words; else what it is in place of words.
+
+    The bot's own name is left out, unless nothing but that was said.
+    """
     content = as_text(message.get("content"))
-    return _named(content, message, names) or stand_in(message)
+    words = _named(without_mentions(content, names), message, names)
+    if words or as_list(message.get("attachments")):
+        return words
+    return stand_in(message) or _named(content, message, names)
 
 
 def _named(content: str, message: Json, names: Names) -> str:
@@ -56,8 +62,7 @@ def _named(content: str, message: Json, names: Names) -> str:
         known = names.channel(channel) if channel else ""
         return f"#{known}" if known else found[0]
 
-    pieces = without_mentions(content, names)
-    return _EMOJI.sub(r"\1", _MENTION.sub(name, pieces)).strip()
+    return _EMOJI.sub(r"\1", _MENTION.sub(name, content)).strip()
 
 
 def without_mentions(content: str, names: Names) -> str:
