@@ -23,6 +23,7 @@ prefix = "echo: "
 [profiles.default]
 runtime = "echo"
 busy = "queue"
+recovery = "retry"
 
 [access]
 owners = ["discord:{person}"]
