@@ -47,8 +47,8 @@ class DiscordConfig:
     token: Secret = attrs.field(
         metadata={
             "help": "the bot's token, as the developer portal shows it once",
-            "pattern": r"[A-Za-z0-9_-]{18,}\.[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]{20,}",
-            "pattern_help": "a bot token has three parts with dots between them, without `Bot` before it",
+            "pattern": r"[A-Za-z0-9_-]{18,}(\.[A-Za-z0-9_-]{4,})?\.[A-Za-z0-9_-]{20,}",
+            "pattern_help": "a bot token has parts with dots between them, and no `Bot` before it",
         }
     )
     api_url: str = attrs.field(
