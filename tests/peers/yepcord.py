@@ -12,6 +12,7 @@ import os
 import secrets
 import subprocess
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -71,6 +72,7 @@ class Yepcord:
     channel_id: str = ""
     """The guild's first text channel; `channel` makes more."""
     _process: PeerProcess = attrs.field(init=False)
+    _stack: ExitStack = attrs.field(init=False)
 
     @property
     def api_url(self) -> str:
@@ -128,15 +130,18 @@ class Yepcord:
         if reason is not None:
             raise RuntimeError(reason)
         environment = {"PYTHONPATH": str(STAND_IN)}
-        self._process = PeerProcess("yepcord", self.folder / "log", environment)
-        self._process.start(self._command, "/api/v9/gateway")
-        try:
+        with ExitStack() as stack:
+            self._process = PeerProcess("yepcord", self.folder / "log", environment)
+            self._process.start(self._command, "/api/v9/gateway")
+            stack.callback(self._process.stop)
             self.shim = Shim(self._process.root, self.folder / "yepcord.sqlite")
             self.shim.start()
+            stack.callback(self.shim.stop)
+            self.anna, self.ben = Person("anna", self.shim), Person("ben", self.shim)
+            stack.callback(self.anna.close)
+            stack.callback(self.ben.close)
             self._populate()
-        except BaseException:
-            self._process.stop()
-            raise
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(
@@ -147,10 +152,7 @@ class Yepcord:
     ) -> None:
         if error is not None:
             print(f"--- yepcord ---\n{self.log()}")
-        self.anna.close()
-        self.ben.close()
-        self.shim.stop()
-        self._process.stop()
+        self._stack.close()
 
     def _command(self, port: int) -> list[str]:
         """Make an empty database, and return what serves it."""
@@ -167,7 +169,6 @@ class Yepcord:
 
     def _populate(self) -> None:
         """Make the people, the guild, its first channel and the bot."""
-        self.anna, self.ben = Person("anna", self.shim), Person("ben", self.shim)
         self.anna.register()
         self.ben.register()
         ask = self.anna.ask

@@ -58,7 +58,7 @@ class Connection:
 
     async def follow(self, session: Session, seq: int) -> None:
         """Send every event behind ``seq``, now and as they come, until cancelled."""
-        while not self.deaf:
+        while True:
             for event in session.after(seq):
                 await self.send(event)
                 seq = event["s"]

@@ -39,8 +39,9 @@ class Known:
     """The guild of each channel, and what was added to messages."""
 
     root: str
-    """The shim's own address, for the URLs of files."""
-    upstream: str
+    """What they begin with in the shim's."""
+    files: str
+    """What the URLs of files begin with in YEPCord's words."""
     guilds: dict[str, str] = attrs.field(factory=dict)
     """Guild by channel or thread; a channel without one is a direct conversation."""
     added: dict[str, dict[str, Any]] = attrs.field(factory=dict)
@@ -126,7 +127,7 @@ class Known:
         for name in ("mentions", "mention_roles", "attachments", "embeds", "components"):
             message.setdefault(name, [])
         for attachment in message["attachments"]:
-            url = attachment["url"].replace(f"https://{self.upstream}", self.root)
+            url = attachment["url"].replace(self.files, self.root)
             attachment |= {"url": url, "proxy_url": url}
         message |= self.added.get(message["id"], {})
 

@@ -30,7 +30,7 @@ _MAX_BODY: Final = 26 << 20
 
 @attrs.define(eq=False)
 class Shim:
-    """Serves YEPCord at ``upstream`` (``http://host:port``) as Discord; a pair of `start`, `stop`.
+    """Serves YEPCord at ``upstream``, a URL without a path, as Discord; a pair of `start`, `stop`.
 
     Everything that tests order may be ordered from any other thread.
     """
@@ -189,7 +189,7 @@ class Shim:
                 await runner.cleanup()
 
     def _build(self, http: aiohttp.ClientSession) -> None:
-        self.known = known = Known(self.url, self.upstream.removeprefix("http://"))
+        self.known = known = Known(self.url, self.upstream.replace("http:", "https:"))
         upstream = Upstream(http, self.upstream, known)
         self.interactions = Interactions(upstream)
         self.gateway = Gateway(

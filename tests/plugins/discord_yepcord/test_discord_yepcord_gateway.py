@@ -167,6 +167,7 @@ async def test_a_frozen_connection_says_nothing_and_a_new_one_catches_up(yepcord
     line = await lines.open()
     ready = await line.identify(yepcord.bot.token)
     yepcord.shim.freeze()
+    await line.send(1, None)
     yepcord.anna.say(room, "unheard")
     other = await lines.open()
     about = {"token": yepcord.bot.token, "session_id": ready["session_id"], "seq": line.seq}

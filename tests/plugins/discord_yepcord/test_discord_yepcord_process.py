@@ -10,6 +10,7 @@ from peers import install_yepcord
 from peers.yepcord import Yepcord
 
 
+@pytest.mark.proof
 def test_two_servers_do_not_meet(yepcord, room, tmp_path):
     with Yepcord(tmp_path) as other:
         other.anna.say(other.channel_id, "in the other house")
