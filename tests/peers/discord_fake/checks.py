@@ -93,7 +93,7 @@ def one_of(value: Any, path: str, choices: Collection[Any]) -> Any:
 
 
 def embeds(value: Any, path: str = "embeds") -> list[Json]:
-    """R5: return embeds within their limits, with the type that Discord gives them."""
+    """R4: return embeds within their limits, with the type that Discord gives them."""
     found, total = [], 0
     for index, item in enumerate(many(value, path, 10)):
         place = f"{path}.{index}"
@@ -122,7 +122,7 @@ def _embed_fields(value: Any, path: str) -> int:
 
 
 def poll(value: Any) -> Json:
-    """R6: return a poll as it was asked for, checked."""
+    """R5: return a poll as it was asked for, checked."""
     asked = table(value, "poll")
     known(asked, {"question", "answers", "duration", "allow_multiselect", "layout_type"}, "poll")
     question = table(asked.get("question"), "poll.question")

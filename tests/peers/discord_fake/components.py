@@ -1,4 +1,4 @@
-"""R8: buttons, menus and what else a message or a modal is made of."""
+"""R7: buttons, menus and what else a message or a modal is made of."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def for_message(value: Any, *, new: bool, path: str = "components") -> list[Json
 
 
 def for_modal(value: Any) -> list[Json]:
-    """R9: return a modal's components."""
+    """R8: return a modal's components."""
     path = "data.components"
     found = [table(item, f"{path}.{i}") for i, item in enumerate(many(value, path, 5))]
     if not found:

@@ -10,7 +10,7 @@ import attrs
 from peers.discord_fake import checks
 from peers.discord_fake.checks import FIELDS, PARTS, flag, known, many, number, table, text
 from peers.discord_fake.components import for_message
-from peers.discord_fake.errors import Json, invalid, refusal, unknown
+from peers.discord_fake.errors import DiscordError, Json, invalid, refusal, unknown
 from peers.discord_fake.files import MAX_FILE, kept_files
 from peers.discord_fake.journal import Upload
 from peers.discord_fake.mentions import Allowed, look
@@ -43,8 +43,7 @@ def compose(world: World, channel: Channel, form: Form, **more: Any) -> Message:
     flags = _flags(data, ephemeral=form.way in ("callback", "follow_up"))
     new = bool(flags & COMPONENTS_V2)
     if new and any(data.get(key) for key in ("content", "embeds", "poll", "sticker_ids")):
-        words = "The 'content' field cannot be used when using MessageFlags.IS_COMPONENTS_V2"
-        raise invalid("content", "MESSAGE_CANNOT_USE_LEGACY_FIELDS_WITH_COMPONENTS_V2", words)
+        raise _old_fields()
     message = Message(world.ids.next(), channel, world.bot, world.clock.time())
     message.flags = flags
     message.content = text(data.get("content") or "", "content", checks.LONGEST).strip()
@@ -64,25 +63,11 @@ def compose(world: World, channel: Channel, form: Form, **more: Any) -> Message:
     return message
 
 
-def revise(world: World, message: Message, form: Form) -> bool:
-    """M8: change a message, and return whether that changed anything."""
+def revise(world: World, message: Message, form: Form) -> None:
+    """M6: change a message, all of it or, where the form is wrong, nothing."""
     data = _known(form, world.strict)
-    before = (
-        message.content,
-        message.embeds,
-        message.components,
-        message.attachments,
-        message.flags,
-    )
-    flags = message.flags & ~LOADING
-    if data.get("flags") is not None:
-        asked = _flags(data, ephemeral=True)
-        if message.flags & COMPONENTS_V2 and not asked & COMPONENTS_V2:
-            words = "The IS_COMPONENTS_V2 flag cannot be removed."
-            raise invalid("flags", "MESSAGE_CANNOT_REMOVE_COMPONENTS_V2_FLAG", words)
-        flags = (message.flags & (_KEPT_IN_EDITS | _SILENT | _VOICE)) | asked
-    new = bool(flags & COMPONENTS_V2)
-    changed = attrs.evolve(message, flags=flags)
+    changed = attrs.evolve(message, flags=_changed_flags(message, data))
+    new = bool(changed.flags & COMPONENTS_V2)
     if "content" in data:
         changed.content = text(data["content"] or "", "content", checks.LONGEST).strip()
     if "embeds" in data:
@@ -90,24 +75,30 @@ def revise(world: World, message: Message, form: Form) -> bool:
     if "components" in data:
         changed.components = for_message(data["components"] or [], new=new)
     if new and (changed.content or changed.embeds):
-        words = "The 'content' field cannot be used when using MessageFlags.IS_COMPONENTS_V2"
-        raise invalid("content", "MESSAGE_CANNOT_USE_LEGACY_FIELDS_WITH_COMPONENTS_V2", words)
+        raise _old_fields()
     changed.poll = _poll(world, data) or message.poll
+    _rename(world, changed, data)
     added = world.shelf.take(message.channel.id, data, form.files, most=MAX_FILE)
     changed.attachments = kept_files(data, message.attachments) + added
     if empty(changed):
         raise refusal(50006)
-    for name in ("content", "embeds", "components", "attachments", "flags", "poll"):
+    for name in ("content", "embeds", "components", "attachments", "flags", "poll", "named"):
         setattr(message, name, getattr(changed, name))
-    _rename(world, message, data)
-    after = (
-        message.content,
-        message.embeds,
-        message.components,
-        message.attachments,
-        message.flags,
-    )
-    return after != before
+
+
+def _changed_flags(message: Message, data: Json) -> int:
+    if data.get("flags") is None:
+        return message.flags & ~LOADING
+    asked = _flags(data, ephemeral=False) & (_SUPPRESS_EMBEDS | COMPONENTS_V2)
+    if message.flags & COMPONENTS_V2 and not asked & COMPONENTS_V2:
+        words = "The IS_COMPONENTS_V2 flag cannot be removed."
+        raise invalid("flags", "MESSAGE_CANNOT_REMOVE_COMPONENTS_V2_FLAG", words)
+    return (message.flags & (_KEPT_IN_EDITS | _SILENT | _VOICE)) | asked
+
+
+def _old_fields() -> DiscordError:
+    words = "The 'content' field cannot be used when using MessageFlags.IS_COMPONENTS_V2"
+    return invalid("content", "MESSAGE_CANNOT_USE_LEGACY_FIELDS_WITH_COMPONENTS_V2", words)
 
 
 def empty(message: Message) -> bool:
@@ -162,7 +153,7 @@ def _rights(world: World, channel: Channel, data: Json, files: Mapping[str, Uplo
 
 
 def refer(world: World, message: Message, data: Json) -> None:
-    """M6, M7: let a message reply to another one, or carry another one on."""
+    """M4, M5: let a message reply to another one, or carry another one on."""
     if data.get("message_reference") is None:
         return
     path = "message_reference"

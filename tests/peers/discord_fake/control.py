@@ -240,7 +240,7 @@ class DiscordFake(Acting, Faulty):
             self._world.endpoint = url
 
     def ping(self, url: str, signature: Signature = "good") -> Delivery:
-        """I10: ask an endpoint whether it is there, as Discord does with good and bad signatures."""
+        """I8: ask an endpoint whether it is there, as Discord does with good and bad signatures."""
         delivery = Delivery(signature)
         body = ping(self._world)
         self._server.soon(lambda: self._server.spawn(self._endpoint.post(url, body, delivery)))

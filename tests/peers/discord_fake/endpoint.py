@@ -1,4 +1,4 @@
-"""I10: interactions that are posted to a URL, with a signature."""
+"""I8: interactions that are posted to a URL, with a signature."""
 
 from __future__ import annotations
 

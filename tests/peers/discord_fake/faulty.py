@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Coroutine, Mapping
 from typing import Any, Literal
 
@@ -187,6 +188,15 @@ class Faulty:
         """W8: forget every session; whoever resumes is told that it is invalid."""
         with self._world.changed:
             self._world.sessions.clear()
+
+    def reset_token(self) -> str:
+        """R2: make the bot's token worthless, and return the new one; connections are closed."""
+        with self._world.changed:
+            number = self._world.token.partition(".")[0]
+            self._world.token = f"{number}.FAKE00.{secrets.token_hex(12)}"
+            self._world.sessions.clear()
+        self.close(4004, "Authentication failed.")
+        return self._world.token
 
     def heartbeats(self) -> int:
         """Return how many heartbeats have come."""

@@ -1,4 +1,4 @@
-"""R10: files of messages, behind links that stop to work."""
+"""R9: files of messages, behind links that stop to work."""
 
 from __future__ import annotations
 

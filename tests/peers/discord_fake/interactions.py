@@ -1,4 +1,4 @@
-"""I1 to I9: what somebody did with the bot, and how it answers."""
+"""I1 to I7: what somebody did with the bot, and how it answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from peers.discord_fake.composing import Form, compose, reference, revise
 from peers.discord_fake.errors import Json, invalid, refusal, unknown
 from peers.discord_fake.journal import Call
 from peers.discord_fake.messages import EPHEMERAL, LOADING, Message
-from peers.discord_fake.messaging import change
+from peers.discord_fake.messaging import change, unlocked, wake
 from peers.discord_fake.places import Channel, User
 from peers.discord_fake.world import World
 
@@ -102,6 +102,9 @@ def respond(world: World, found: Interaction, call: Call) -> None:
         raise invalid("type", "INTERACTION_TYPE_INVALID", "There is no message to update")
     known(call.data, {"type", "data"})
     data = table(call.data.get("data") or {}, "data")
+    if kind in (MESSAGE, DEFER):
+        unlocked(found.channel)
+        wake(world, found.channel)
     if kind == MESSAGE:
         found.original = _message(world, found, Form("callback", data, call.files))
     elif kind == DEFER:

@@ -35,7 +35,7 @@ class Limits:
 
     @classmethod
     def real_life(cls) -> Limits:
-        """What bots see of Discord's limits today; not to be relied on."""
+        """L2: what bots see of the limits today; not to be relied on."""
         five = Window(5, 5.0)
         routes = {
             "create_message": five,

@@ -1,4 +1,4 @@
-"""R7: whom a message notifies, and whom it names."""
+"""R6: whom a message notifies, and whom it names."""
 
 from __future__ import annotations
 

@@ -15,11 +15,11 @@ from peers.discord_fake.world import Typing, World
 
 
 def create_message(world: World, call: Call) -> Json:
-    """M1 to M7: say something."""
+    """M1 to M5: say something."""
     channel = writable(world, call.ids["channel"])
     nonce = _nonce(call.data)
     if nonce is not None and call.data.get("enforce_nonce"):
-        known = _same(world, channel, str(nonce))
+        known = _same(world, str(nonce))
         if known is not None:
             return world.answered(known, nonce=True)
     form = Form("create", call.data, call.files)
@@ -27,7 +27,7 @@ def create_message(world: World, call: Call) -> Json:
     wake(world, channel)
     world.add(message)
     if nonce is not None:
-        world.nonces[channel.id, str(nonce)] = (world.clock.time(), message)
+        world.nonces[str(nonce)] = (world.clock.time(), message)
     return world.answered(message, nonce=True)
 
 
@@ -46,7 +46,7 @@ def writable(world: World, value: str) -> Channel:
 def unlocked(channel: Channel) -> None:
     """T4: refuse in a thread that moderators have locked."""
     if channel.locked and not channel.may("MANAGE_THREADS"):
-        raise refusal(160005)
+        raise refusal(50083 if channel.archived else 160005)
 
 
 def wake(world: World, channel: Channel) -> None:
@@ -63,14 +63,14 @@ def _nonce(data: Json) -> str | int | None:
     return text(found, "nonce", 25)
 
 
-def _same(world: World, channel: Channel, nonce: str) -> Message | None:
-    """M5: return the message that had this nonce a few minutes ago."""
-    at, message = world.nonces.get((channel.id, nonce), (0.0, None))
+def _same(world: World, nonce: str) -> Message | None:
+    """M3: return the message that had this nonce a few minutes ago, wherever it is."""
+    at, message = world.nonces.get(nonce, (0.0, None))
     return message if world.clock.time() - at <= world.nonce_window else None
 
 
 def edit_message(world: World, call: Call) -> Json:
-    """M8: change what one of the bot's own messages shows."""
+    """M6: change what one of the bot's own messages shows."""
     message = _found(world, call)
     if message.author is not world.bot:
         raise refusal(50005)
@@ -82,7 +82,7 @@ def edit_message(world: World, call: Call) -> Json:
 
 
 def change(world: World, message: Message, form: Form) -> None:
-    """M8: change a message and tell of it."""
+    """M6: change a message and tell of it."""
     revise(world, message, form)
     message.edited = world.clock.time()
     message.show(message.edited)
@@ -106,7 +106,7 @@ def get_message(world: World, call: Call) -> Json:
 
 
 def get_messages(world: World, call: Call) -> list[Json]:
-    """M9: read back, newest first."""
+    """M7: read back, newest first."""
     channel = world.channel(call.ids["channel"])
     if channel.type == FORUM:
         raise refusal(50008)
@@ -145,7 +145,7 @@ def _limit(value: Any) -> int:
 
 
 def trigger_typing(world: World, call: Call) -> None:
-    """M10: show for ten seconds that an answer is being written."""
+    """M8: show for ten seconds that an answer is being written."""
     channel = writable(world, call.ids["channel"])
     world.typings.append(Typing(world.clock.time(), channel.id, world.bot.id))
     world.changed.notify_all()

@@ -163,6 +163,12 @@ class Moderators(People):
             found = self._world.channels[thread]
             threads.archive(self._world, found, archived=True, locked=locked)
 
+    def lock(self, thread: int) -> None:
+        """T4: close a thread to all but moderators, and leave it where it is."""
+        with self._world.changed:
+            found = self._world.channels[thread]
+            threads.archive(self._world, found, archived=found.archived, locked=True)
+
     def unarchive(self, thread: int) -> None:
         with self._world.changed:
             found = self._world.channels[thread]

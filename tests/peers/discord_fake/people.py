@@ -90,7 +90,7 @@ class People:
             world.tell("MESSAGE_UPDATE", found)
 
     def unfurl(self, message: int, *embeds: Json) -> None:
-        """M11: let previews of links appear: an update without an edit."""
+        """M9: let previews of links appear: an update without an edit."""
         with self._world.changed:
             found = self._world.messages[message]
             found.embeds = list(embeds)

@@ -128,7 +128,7 @@ def from_message(world: World, message: Message, thread: Channel) -> Channel:
         type=_THREAD_STARTER,
         reference=reference(message),
     )
-    world.messages[starter.id] = starter
+    world.keep(starter)
     return thread
 
 

@@ -19,7 +19,7 @@ def message_json(
     *,
     nonce: bool = False,
 ) -> Json:
-    """Return a message; ``original`` is what it replies to. M5: only the first answer and the
+    """Return a message; ``original`` is what it replies to. M3: only the first answer and the
     first event have its nonce."""
     found: Json = {
         "id": str(message.id),
@@ -87,7 +87,7 @@ def emoji_json(emoji: str) -> Json:
 
 
 def snapshot(message: Mapping[str, Any]) -> Json:
-    """M7: return what a forwarded message carries of the original: not who wrote it."""
+    """M5: return what a forwarded message carries of the original: not who wrote it."""
     kept = (
         "type content embeds attachments timestamp edited_timestamp flags mentions mention_roles "
         "sticker_items components"

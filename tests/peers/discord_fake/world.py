@@ -60,7 +60,7 @@ class World:
     interactions: dict[int, Any] = attrs.field(factory=dict)
     commands: dict[int | None, list[Json]] = attrs.field(factory=dict)
     """Commands by guild; ``None`` has those for everywhere."""
-    nonces: dict[tuple[int, str], tuple[float, Message]] = attrs.field(factory=dict)
+    nonces: dict[str, tuple[float, Message]] = attrs.field(factory=dict)
     sessions: dict[str, Session] = attrs.field(factory=dict)
     calls: list[Call] = attrs.field(factory=list)
     frames: list[Frame] = attrs.field(factory=list)
@@ -68,6 +68,7 @@ class World:
     on_event: Callable[[], None] = lambda: None
     on_interaction: Callable[[Any], None] = lambda _: None
     """Told of an interaction that is to be posted to the endpoint."""
+    _history: dict[int, list[Message]] = attrs.field(factory=dict)
 
     @property
     def flags(self) -> int:
@@ -129,7 +130,12 @@ class World:
 
     def history(self, channel: Channel) -> list[Message]:
         """Return what has been said in a channel, oldest first, deleted messages too."""
-        return [one for one in self.messages.values() if one.channel is channel]
+        return self._history.get(channel.id, [])
+
+    def keep(self, message: Message) -> None:
+        """Put a message into its channel; nobody is told."""
+        self.messages[message.id] = message
+        self._history.setdefault(message.channel.id, []).append(message)
 
     # Changes, and who hears of them.
 
@@ -158,28 +164,30 @@ class World:
         """Put a message into its channel and tell of it."""
         channel = message.channel
         message.show(self.clock.time())
-        self.messages[message.id] = message
+        self.keep(message)
         if message.seen_by is None:
             channel.last_message = message.id
             channel.count += channel.is_thread
             channel.total += channel.is_thread
-            self.tell("MESSAGE_CREATE", message, nonce=True)
+        self.tell("MESSAGE_CREATE", message, nonce=True)
         self.changed.notify_all()
         return message
 
     def tell(self, event: str, message: Message, *, nonce: bool = False) -> None:
-        """Send a message's event; W10: one that a single person sees has none."""
-        if message.seen_by is not None:
-            return
+        """Send a message's event; W10: one that a single person sees looks like a direct one."""
         data = self.wire(message, nonce=nonce)
         channel, guild = message.channel, message.channel.guild
         data["channel_type"] = channel.type
+        if message.seen_by is not None:
+            self.push(event, data)
+            return
         if guild is not None:
             data["guild_id"] = str(guild.id)
-            data["member"] = guild.member(message.author)
             data["mentions"] = [
                 user.json | {"member": guild.member(user)} for user in message.named
             ]
+            if message.interaction is None:
+                data["member"] = guild.member(message.author)
         self.push(event, data, channel=channel)
 
     def wire(self, message: Message, *, nonce: bool = False) -> Json:
@@ -200,9 +208,11 @@ class World:
         message.deleted = True
         message.channel.count = max(0, message.channel.count - 1)
         data: Json = {"id": str(message.id), "channel_id": str(message.channel.id)}
-        if message.channel.guild is not None:
-            data["guild_id"] = str(message.channel.guild.id)
-        if message.seen_by is None:
+        if message.seen_by is not None:
+            self.push("MESSAGE_DELETE", data)
+        else:
+            if message.channel.guild is not None:
+                data["guild_id"] = str(message.channel.guild.id)
             self.push("MESSAGE_DELETE", data, channel=message.channel)
         self.changed.notify_all()
 

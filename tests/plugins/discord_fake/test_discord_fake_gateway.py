@@ -282,3 +282,48 @@ async def test_members_can_be_asked_for(fake: DiscordFake, guild: int, ada: int,
         chunk = await socket.event("GUILD_MEMBERS_CHUNK")
         assert {one["user"]["username"] for one in chunk["members"]} == {"owner", "dragoman", "ada"}
         assert chunk["nonce"] == "n"
+
+
+async def test_a_token_that_was_reset_opens_nothing(fake: DiscordFake, guild: int, connect, http):
+    old = fake.token
+    async with connect() as socket:
+        await socket.identify(old)
+        await socket.event("GUILD_CREATE")
+        new = fake.reset_token()
+        assert await socket.frame() == 4004
+    async with connect() as socket:
+        await socket.send(2, {"token": old, "properties": {}, "intents": 0})
+        assert await socket.frame() == 4004
+    assert (await http.get("users/@me")).status_code == 401
+    async with connect() as socket:
+        await socket.identify(new)
+
+
+async def test_what_else_people_do_is_told(
+    fake: DiscordFake, guild: int, channel: int, ada: int, connect
+):
+    async with connect() as socket:
+        await socket.identify(fake.token, 1 | MEMBERS | 1 << 9 | CONTENT)
+        await socket.event("GUILD_CREATE")
+        fake.join(guild, ada)
+        assert (await socket.event("GUILD_MEMBER_ADD"))["user"]["id"] == str(ada)
+        link = fake.say(channel, ada, "a link", nonce="theirs")
+        assert (await socket.event("MESSAGE_CREATE"))["nonce"] == "theirs"
+        fake.unfurl(link, {"type": "link", "title": "Page"})
+        preview = await socket.event("MESSAGE_UPDATE")
+        assert preview["embeds"][0]["title"] == "Page"
+        assert preview["edited_timestamp"] is None
+        thread = fake.open_thread(channel, ada, "topic")
+        assert (await socket.event("THREAD_CREATE"))["id"] == str(thread)
+        announced = await socket.event("MESSAGE_CREATE")
+        assert (announced["type"], announced["content"]) == (18, "topic")
+        fake.archive(thread, locked=True)
+        assert (await socket.event("THREAD_UPDATE"))["thread_metadata"]["locked"]
+        fake.remove_channel(thread)
+        assert (await socket.event("THREAD_DELETE"))["parent_id"] == str(channel)
+        fake.delete(link)
+        assert (await socket.event("MESSAGE_DELETE"))["id"] == str(link)
+        fake.leave(guild, ada)
+        assert (await socket.event("GUILD_MEMBER_REMOVE"))["guild_id"] == str(guild)
+        fake.event("MESSAGE_CREATE", {"content": 7}, guild=guild)
+        assert (await socket.frame())["d"]["content"] == 7

@@ -69,10 +69,18 @@ async def test_a_token_works_for_fifteen_minutes(
 
 
 async def test_the_first_follow_up_of_a_deferred_answer_is_the_answer(
-    fake: DiscordFake, channel: int, ada: int, asked, http
+    fake: DiscordFake, channel: int, ada: int, asked, connect, http
 ):
-    """It keeps to what was settled then: whether one person sees it."""
-    await respond(http, asked, 5, {"flags": 64})
+    """It keeps to what was settled then: whether one person sees it.
+
+    The bot is told of such a message as if it were one of a direct conversation.
+    """
+    async with connect() as socket:
+        await socket.identify(fake.token)
+        await respond(http, asked, 5, {"flags": 64})
+        told = await socket.event("MESSAGE_CREATE")
+    assert told["flags"] == 64 | 128
+    assert (told["channel_id"], "guild_id" in told) == (str(channel), False)
     assert [one.thinking for one in fake.whispered(channel, ada)] == [True]
     first = (await http.post(webhook(fake, asked), json={"content": "for you"})).json()
     await http.post(webhook(fake, asked), json={"content": "for all"})
@@ -225,3 +233,32 @@ async def test_posted_interactions_are_answered_in_place(
     await fake.reached(lambda: missed.posted == 0)
     assert missed.answer is None
     served.late.set()
+
+
+async def test_commands_of_menus_and_subcommands(
+    fake: DiscordFake, channel: int, ada: int, connect, http
+):
+    text = {"type": 3, "name": "text", "description": "text", "required": True}
+    nested = {"type": 1, "name": "add", "description": "add", "options": [text]}
+    commands = [
+        {"name": "Explain", "type": 3},
+        {"name": "note", "description": "Notes", "options": [nested]},
+    ]
+    await http.put(f"applications/{fake.bot_id}/commands", json=commands)
+    message = fake.say(channel, ada, "what?")
+    async with connect() as socket:
+        await socket.identify(fake.token, 0)
+        fake.use_on(message, ada, "Explain")
+        told = (await socket.event("INTERACTION_CREATE"))["data"]
+        assert told["target_id"] == str(message)
+        assert told["resolved"]["messages"][str(message)]["content"] == "what?"
+        fake.slash(channel, ada, "note add", {"text": "tea"})
+        [given] = (await socket.event("INTERACTION_CREATE"))["data"]["options"]
+        assert (given["name"], given["options"][0]["value"]) == ("add", "tea")
+        fake.slash(fake.dm(ada), ada, "note add", {"text": "tea"})
+        private = await socket.event("INTERACTION_CREATE")
+        assert (private["user"]["id"], private["context"]) == (str(ada), 1)
+    with pytest.raises(LookupError):
+        fake.slash(channel, ada, "note add", {})
+    with pytest.raises(LookupError):
+        fake.slash(channel, ada, "nothing")

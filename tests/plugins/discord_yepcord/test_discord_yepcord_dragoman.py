@@ -41,6 +41,17 @@ def until_connected(yepcord: Yepcord) -> None:
     yepcord.wait_for(lambda: yepcord.shim.gateway.sessions, 20)
 
 
+def until_answered(yepcord: Yepcord, channel: str, text: str) -> None:
+    """Wait until the bot has said something; nobody is asked meanwhile."""
+
+    def said() -> bool:
+        calls = yepcord.calls("POST", f"/channels/{channel}/messages")
+        return any(call.status == 200 and text in str(call.payload) for call in calls)
+
+    yepcord.wait_for(said, 30)
+    assert text in yepcord.anna.texts(channel)
+
+
 def test_a_mention_is_answered_and_a_reply_and_a_thread_go_on(
     yepcord: Yepcord, room: str, gateway: Gateway
 ) -> None:
@@ -49,13 +60,13 @@ def test_a_mention_is_answered_and_a_reply_and_a_thread_go_on(
     with gateway:
         until_connected(yepcord)
         asked = anna.say(room, f"<@{me}> one")
-        yepcord.wait_for(lambda: "echo: one" in anna.texts(room), 20)
+        until_answered(yepcord, room, "echo: one")
         answer = anna.messages(room)[-1]
         anna.reply(answer, "two")
-        yepcord.wait_for(lambda: "echo: two" in anna.texts(room), 20)
+        until_answered(yepcord, room, "echo: two")
         thread = anna.thread(asked, "more")
         anna.say(thread, f"<@{me}> three")
-        yepcord.wait_for(lambda: "echo: three" in anna.texts(thread), 20)
+        until_answered(yepcord, thread, "echo: three")
 
 
 @pytest.mark.parametrize("end", [Gateway.stop, Gateway.kill], ids=["SIGTERM", "SIGKILL"])
@@ -71,9 +82,9 @@ def test_what_is_said_while_the_gateway_is_down_is_answered(
             anna.say(room, f"<@{me}> {number}")
             wanted.append(f"echo: {number}")
             if number == 2:
-                yepcord.wait_for(lambda: "echo: 0" in anna.texts(room), 20)
+                until_answered(yepcord, room, "echo: 0")
                 end(gateway)
             if number == 5:
                 gateway.start()
-        yepcord.wait_for(lambda: wanted[-1] in anna.texts(room), 30)
+        until_answered(yepcord, room, wanted[-1])
     assert [text for text in anna.texts(room) if text.startswith("echo")] == wanted
