@@ -71,6 +71,7 @@ TABLES: tuple[tuple[str, type], ...] = (
 
 COMPONENTS = (
     ("platforms", "console"),
+    ("platforms", "discord"),
     ("platforms", "telegram"),
     ("runtimes", "echo"),
     ("runtimes", "openai"),

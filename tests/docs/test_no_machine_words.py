@@ -19,6 +19,8 @@ ALLOWED = (
     ("plugins/telegram/*", "api.telegram.org"),
     ("tests/plugins/telegram/*", "api.telegram.org"),
     ("docs/manifest.md", "api.telegram.org"),
+    ("plugins/discord/*", "discord.com"),
+    ("docs/manifest.md", "discord.com"),
     ("plugins/openai_runtime/*", "api.openai.com"),
     ("core/src/dragoman/manifest/schema.py", "json-schema.org"),  # names a dialect of schemas
 )
