@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 PEERS := .venv-peers
 PEERS_STAMP := $(PEERS)/.ready
-PACKAGES := core plugins/telegram plugins/openai_runtime plugins/http plugins/memory plugins/trace
+PACKAGES := core plugins/telegram plugins/slack plugins/openai_runtime plugins/http plugins/memory plugins/trace
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .PHONY: setup peers run test check proof crash soak bench docs lock format clean
@@ -66,7 +66,7 @@ format: setup
 UV_LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 lock:
 	$(UV_LOCK) $(PACKAGES:%=%/pyproject.toml) --group pyproject.toml:dev --no-emit-package dragoman \
-	  --no-emit-package dragoman-telegram --no-emit-package dragoman-openai --no-emit-package dragoman-http \
+	  --no-emit-package dragoman-telegram --no-emit-package dragoman-slack --no-emit-package dragoman-openai --no-emit-package dragoman-http \
 	  --no-emit-package dragoman-memory --no-emit-package dragoman-trace -o requirements/dev.txt
 	$(UV_LOCK) --group pyproject.toml:peers -o requirements/peers.txt
 	$(UV_LOCK) --group pyproject.toml:yepcord -o requirements/yepcord.txt

@@ -71,6 +71,7 @@ TABLES: tuple[tuple[str, type], ...] = (
 COMPONENTS = (
     ("platforms", "console"),
     ("platforms", "telegram"),
+    ("platforms", "slack"),
     ("runtimes", "echo"),
     ("runtimes", "openai"),
     ("memories", "notes"),
