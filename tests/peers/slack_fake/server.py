@@ -1,0 +1,308 @@
+"""The HTTP server: a call's way through its stages, on a loop in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from concurrent.futures import Future
+from typing import Any, Final, TypeVar
+
+import attrs
+from aiohttp import ClientPayloadError, web
+
+from peers.slack_fake import assistant, checks, streams, uploads
+from peers.slack_fake.delivery import Deliverer
+from peers.slack_fake.errors import Json, SlackError
+from peers.slack_fake.journal import Call, Delivery
+from peers.slack_fake.messages import Message
+from peers.slack_fake.methods import METHODS
+from peers.slack_fake.requests import Raw, read_request, upload
+from peers.slack_fake.sockets import Sockets
+from peers.slack_fake.world import World
+from peers.telegram_fake.faults import Action, Cut, Delay, Faults, Hold, Reply
+from peers.telegram_fake.journal import Stage
+
+_MAX_BODY: Final = 64 << 20
+_PATIENCE: Final = 10.0
+T = TypeVar("T")
+
+
+class _Gone(Exception):
+    """The connection is cut on purpose, or its client has left."""
+
+
+@attrs.frozen
+class _Answer:
+    status: int
+    content: bytes
+    headers: Mapping[str, str] = attrs.field(factory=dict)
+    body: Json = attrs.field(factory=dict)
+
+
+def _json(body: Any, headers: Mapping[str, str], status: int = 200) -> _Answer:
+    typed = {"Content-Type": "application/json; charset=utf-8", **headers}
+    content = json.dumps(body).encode()
+    return _Answer(status, content, typed, body if isinstance(body, dict) else {})
+
+
+@attrs.define(eq=False)
+class Server:
+    """Serves one app; started and stopped from any other thread."""
+
+    world: World
+    faults: Faults
+    sockets: Sockets
+    deliverer: Deliverer
+    port: int = 0
+    loop: asyncio.AbstractEventLoop = attrs.field(init=False)
+    errors: list[BaseException] = attrs.field(factory=list)
+    """What went wrong inside the server itself: a test that sees any has found a defect of it."""
+    _thread: threading.Thread | None = None
+    _stopping: asyncio.Event = attrs.field(factory=asyncio.Event)
+    _open: set[asyncio.Task[Any]] = attrs.field(factory=set)
+
+    def start(self) -> None:
+        """Listen, and return when the port is known."""
+        self.loop = asyncio.new_event_loop()
+        ready: Future[int] = Future()
+        self._thread = threading.Thread(target=self._run, args=(ready,), daemon=True)
+        self._thread.start()
+        self.port = ready.result(30)
+        self.world.root_url = f"http://127.0.0.1:{self.port}"
+        self.world.on_delivery = self._deliver
+        self.world.on_stream = self._watch
+
+    def stop(self) -> None:
+        """End every call and connection, and the thread."""
+        self.world.on_delivery = lambda delivery: None
+        self.world.on_stream = lambda message: None
+        self.loop.call_soon_threadsafe(self._stopping.set)
+        assert self._thread is not None
+        self._thread.join(_PATIENCE)
+        if self._thread.is_alive():
+            raise RuntimeError("a callback of the fake has not come back")
+
+    def call(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do something in the server's loop; from any other thread."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(_PATIENCE)
+
+    def begin(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Start something in the server's loop; from any thread."""
+        self.loop.call_soon_threadsafe(lambda: self._keep(self.loop.create_task(work())))
+
+    def _deliver(self, delivery: Delivery) -> None:
+        self.begin(lambda: self.deliverer.deliver(delivery))
+
+    def _watch(self, message: Message) -> None:
+        self.begin(lambda: self._expire(message))
+
+    async def _expire(self, message: Message) -> None:
+        """End a stream when its time is over."""
+        assert message.stream is not None
+        await self.world.clock.until(streams.expiry(self.world, message.stream))
+        with self.world.changed:
+            streams.end(self.world, message)
+
+    def _keep(self, task: asyncio.Task[Any]) -> None:
+        self._open.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._open.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.errors.append(error)
+
+    def _run(self, ready: Future[int]) -> None:
+        with asyncio.Runner(loop_factory=lambda: self.loop) as runner:
+            runner.run(self._serve(ready))
+
+    async def _serve(self, ready: Future[int]) -> None:
+        app = web.Application(client_max_size=_MAX_BODY)
+        app.router.add_route("*", "/{path:.*}", self._handle)
+        # Every request has ended by then; connections that idle are not waited for.
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        await runner.setup()
+        try:
+            site = web.TCPSite(runner, "127.0.0.1", 0)
+            await site.start()
+            ready.set_result(runner.addresses[0][1])
+            await self._stopping.wait()
+        finally:
+            for socket in list(self.sockets.open):
+                socket.abort()
+            for task in list(self._open):
+                task.cancel()
+            await runner.cleanup()
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        task = asyncio.current_task()
+        assert task is not None
+        self._open.add(task)
+        task.add_done_callback(self._open.discard)
+        try:
+            return await self._route(request)
+        except _Gone:
+            if request.transport is not None:
+                request.transport.abort()
+            return web.Response()
+        except Exception as error:
+            self.errors.append(error)
+            raise
+
+    async def _route(self, request: web.Request) -> web.StreamResponse:
+        head, _, rest = request.path.strip("/").partition("/")
+        if head == "link":
+            return await self.sockets.serve(request)
+        if head == "api" and rest:
+            return await self._api(request, rest)
+        ways: dict[str, Callable[[web.Request, str], Awaitable[web.StreamResponse]]] = {
+            "upload": self._upload,
+            "files-pri": self._download,
+            "respond": self._respond,
+        }
+        if head not in ways:
+            return web.Response(status=404)
+        return await ways[head](request, rest)
+
+    async def _api(self, request: web.Request, method: str) -> web.StreamResponse:
+        try:
+            raw = await read_request(request, method)
+        except (ConnectionError, ClientPayloadError):
+            raise _Gone from None
+        call = Call(0, method, raw.params, raw.encoding)
+        return await self._through(request, call, lambda: self._applied(call, raw))
+
+    def _applied(self, call: Call, raw: Raw) -> _Answer:
+        """R1 to R4: carry a call out, or refuse it."""
+        world = self.world
+        granted = world.app.scopes if raw.token != world.app.app_token else {"connections:write"}
+        headers = {
+            "x-oauth-scopes": ",".join(sorted(granted)),
+            "x-accepted-oauth-scopes": checks.SCOPES.get(call.method, ""),
+            "x-slack-req-id": f"{call.number:032x}",
+        }
+        try:
+            if raw.error:
+                raise SlackError(raw.error)
+            if call.method not in METHODS:
+                raise SlackError("unknown_method", req_method=call.method)
+            if call.method != "api.test":
+                checks.authorize(world, call.method, raw.token, in_header=raw.in_header)
+            checks.need_scope(world, call.method, call.params)
+            world.gate.call(call.method, str(call.params.get("channel", "")))
+            body: Json = {"ok": True, **METHODS[call.method](world, call)}
+        except SlackError as error:
+            return _json(error.body, headers | error.headers, error.status)
+        if raw.warning:
+            warned = {"warnings": [raw.warning]} | body.get("response_metadata", {})
+            body |= {"warning": raw.warning, "response_metadata": warned}
+        return _json(body, headers)
+
+    async def _upload(self, request: web.Request, rest: str) -> web.StreamResponse:
+        try:
+            content = await upload(request)
+        except (ConnectionError, ClientPayloadError):
+            raise _Gone from None
+        file_id = rest.rpartition("/")[2]
+        call = Call(0, "upload", {"file_id": file_id, "size": len(content)}, "bytes")
+
+        def apply() -> _Answer:
+            status, words = uploads.take(self.world, file_id, content)
+            return _Answer(status, words.encode(), {"Content-Type": "text/plain"})
+
+        return await self._through(request, call, apply)
+
+    async def _download(self, request: web.Request, rest: str) -> web.StreamResponse:
+        file_id = rest.partition("/")[0].rpartition("-")[2]
+        call = Call(0, "download", {"file_id": file_id}, "query")
+        token = request.headers.get("Authorization", "").removeprefix("Bearer ")
+
+        def apply() -> _Answer:
+            found = uploads.download(self.world, file_id, token)
+            return _Answer(found.status, found.content, {"Content-Type": found.media_type})
+
+        return await self._through(request, call, apply)
+
+    async def _respond(self, request: web.Request, rest: str) -> web.StreamResponse:
+        try:
+            raw = json.loads(await request.read())
+        except ValueError:
+            raw = None
+        call = Call(0, "response_url", raw if isinstance(raw, dict) else {}, "json")
+
+        def apply() -> _Answer:
+            status, body = assistant.respond(self.world, request.path, raw)
+            if isinstance(body, str):
+                return _Answer(status, body.encode(), {"Content-Type": "text/plain"})
+            return _json(body, {}, status)
+
+        return await self._through(request, call, apply)
+
+    async def _through(
+        self, request: web.Request, call: Call, apply: Callable[[], _Answer]
+    ) -> web.StreamResponse:
+        """Take a call through its stages; the journal has it from the first on."""
+        with self.world.changed:
+            call.number = len(self.world.calls) + 1
+            call.reach("arrived")
+            self.world.calls.append(call)
+            self.world.changed.notify_all()
+        replaced = await self._stage(call, "arrived")
+        answer = _Answer(500, b"")
+        if replaced is None or replaced == Cut(apply=True):
+            with self.world.changed:
+                answer = apply()
+            if replaced is not None:
+                self._mark(call, "applied", "cut")
+                raise _Gone
+            replaced = await self._stage(call, "applied")
+        if isinstance(replaced, Reply):
+            call.fate = "replaced"
+            body = replaced.body if isinstance(replaced.body, dict) else {}
+            typed = {"Content-Type": "application/json; charset=utf-8", **replaced.headers}
+            answer = _Answer(replaced.status, replaced.content, typed, body)
+        elif replaced is not None:
+            raise _Gone
+        return await self._write(request, call, answer)
+
+    async def _stage(self, call: Call, stage: Stage) -> Action | None:
+        """Do what a fault asks for; return only what ends or replaces the answer."""
+        if stage not in call.stages:
+            self._mark(call, stage)
+        action = await self.faults.decide(call, stage)
+        if isinstance(action, Delay):
+            await asyncio.sleep(action.seconds)
+            return None
+        if isinstance(action, Hold):
+            self._mark(call, stage, "held")
+            await (action.gate.passed() if action.gate else asyncio.Event().wait())
+            return None
+        if isinstance(action, Cut) and not (stage == "arrived" and action.apply):
+            self._mark(call, stage, "cut")
+        return action
+
+    def _mark(self, call: Call, stage: Stage, fate: str = "") -> None:
+        with self.world.changed:
+            if stage not in call.stages:
+                call.reach(stage)
+            call.fate = fate or call.fate
+            self.world.changed.notify_all()
+
+    async def _write(self, request: web.Request, call: Call, answer: _Answer) -> web.StreamResponse:
+        response = web.Response(
+            status=answer.status, body=answer.content, headers=dict(answer.headers)
+        )
+        with self.world.changed:
+            call.status, call.answer = answer.status, answer.body
+        try:
+            await response.prepare(request)
+            await response.write_eof()
+        except ConnectionError:
+            self._mark(call, "applied", "unread")
+            return response
+        self._mark(call, "answered")
+        if isinstance(await self._stage(call, "answered"), Cut):
+            raise _Gone
+        return response
