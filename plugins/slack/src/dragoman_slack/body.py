@@ -31,7 +31,8 @@ def body_of(message: Outbound, dialect: SlackDialect) -> dict[str, Any]:
     text = message.text if message.plain else dialect.sent(message.text)
     block = _verbatim(text) if message.plain else {"type": "markdown", "text": text}
     blocks = [block, *actions(message.buttons)]
-    return {"text": preview(message.text), "blocks": blocks, "metadata": metadata_of(message)}
+    short = preview(message.text, mentions=dialect.mentions and not message.plain)
+    return {"text": short, "blocks": blocks, "metadata": metadata_of(message)}
 
 
 def actions(buttons: Sequence[Button]) -> list[dict[str, Any]]:

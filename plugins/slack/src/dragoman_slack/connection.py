@@ -44,7 +44,7 @@ class Conversation:
     async def run(self, take: Take, notice: Notice) -> None:
         """Go on until the connection ends; raises `Lost`, or what ``take`` and ``notice`` raise."""
         send, receive = anyio.create_memory_object_stream[Envelope](WAITING)
-        async with anyio.create_task_group() as tasks, send, receive:
+        async with send, receive, anyio.create_task_group() as tasks:
             tasks.start_soon(self._work, receive, take, tasks.cancel_scope)
             tasks.start_soon(self._ping, tasks.cancel_scope)
             await self._read(send, notice)

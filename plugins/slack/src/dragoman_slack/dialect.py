@@ -13,6 +13,7 @@ MAX_TEXT: Final = 11_000
 JOINER: Final = "\u2060"
 """An invisible character that is part of no name."""
 _PREVIEW: Final = 700
+_ESCAPED: Final = re.compile(r"&lt;([@!#][^&\n]*)&gt;")
 
 # What Slack reads as a call for people, in text and Markdown alike, code included. Not so
 # "<!DOCTYPE" or "<!--", which agents write as well.
@@ -46,7 +47,9 @@ class SlackDialect:
         return markdown if self.mentions else _CALLS.sub(JOINER, markdown)
 
 
-def preview(text: str) -> str:
-    """Return what stands in a notification, where no layout is shown. It calls nobody."""
+def preview(text: str, *, mentions: bool = False) -> str:
+    """Return what stands in a notification, where no layout is shown; it calls nobody, unless
+    that is allowed."""
     short = text if len(text) <= _PREVIEW else f"{text[: _PREVIEW - 1]}…"
-    return html.escape(short, quote=False)
+    escaped = html.escape(short, quote=False)
+    return _ESCAPED.sub(r"<\1>", escaped) if mentions else escaped

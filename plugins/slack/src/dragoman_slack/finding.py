@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Any, Final
 
 import attrs
@@ -45,23 +46,24 @@ class Finder:
         """
         since = message.created_at.timestamp() - SKEW if message.created_at else None
         strays: list[str] = []
-        async for one in self._messages(address, since):
-            ts = as_text(one.get("ts"))
-            if not me.wrote(one):
-                continue
-            delivery, known = delivery_of(one)
-            if delivery == message.delivery_id:
-                return Found(Receipt(ts), whole=known == checksum(message))
-            if message.file and holds(one, message.file):
-                return Found(Receipt(ts), whole=True)
-            plain = not delivery and not one.get("files")
-            if plain and since and not self._streams.is_open(address.channel, ts):
-                strays.append(ts)
+        async with aclosing(self._messages(address, since)) as messages:
+            async for one in messages:
+                ts = as_text(one.get("ts"))
+                if not me.wrote(one):
+                    continue
+                delivery, known = delivery_of(one)
+                if delivery == message.delivery_id:
+                    return Found(Receipt(ts), whole=known == checksum(message))
+                if message.file and holds(one, message.file):
+                    return Found(Receipt(ts), whole=True)
+                plain = not delivery and not one.get("files")
+                if plain and since and not self._streams.is_open(address.channel, ts):
+                    strays.append(ts)
         if strays and address.thread and not message.file:
             return Found(Receipt(min(strays)), whole=False)
         return None
 
-    async def _messages(self, address: Address, since: float | None) -> AsyncIterator[Json]:
+    async def _messages(self, address: Address, since: float | None) -> AsyncGenerator[Json]:
         """Yield what was said in a place, as far as a few pages go."""
         params: dict[str, Any] = {
             "channel": address.channel,

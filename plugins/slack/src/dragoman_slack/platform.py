@@ -68,6 +68,16 @@ async def open_slack(config: SlackConfig, host: Host) -> AsyncIterator[Slack]:
         if config.mode == "http" and config.signing_secret is not None:
             slack.events = EventsApp(config.signing_secret, host.clock)
             host.mount(config.path, slack.events)
+        elif config.app_token is not None:
+            slack.sockets = Sockets(
+                api=api,
+                token=config.app_token,
+                clock=host.clock,
+                log=host.log,
+                alive=host.alive,
+                wanted=config.connections,
+                ping_interval=config.ping_interval,
+            )
         yield slack
 
 
@@ -83,6 +93,7 @@ class Slack:
     uploads: Uploads
     people: People
     events: EventsApp | None = None
+    sockets: Sockets | None = None
     _me: Account | None = None
     _opened: float = attrs.field(init=False)
     """When this life began, UTC seconds: what is older may have been sent by an earlier one."""
@@ -127,20 +138,12 @@ class Slack:
         receiver = Receiver(self.host, self.api, self.config, self.people, self._heard, me, deliver)
         if self.events is not None:
             await self._listen(self.events, receiver)
-        elif self.config.app_token is not None:
+        elif self.sockets is not None:
 
             async def take(envelope: Envelope) -> None:
                 await receiver.take(envelope.kind, envelope.payload)
 
-            await Sockets(
-                api=self.api,
-                token=self.config.app_token,
-                clock=self.host.clock,
-                log=self.host.log,
-                alive=self.host.alive,
-                wanted=self.config.connections,
-                ping_interval=self.config.ping_interval,
-            ).run(take)
+            await self.sockets.run(take)
 
     async def _listen(self, events: EventsApp, receiver: Receiver) -> None:
         events.take = receiver.take

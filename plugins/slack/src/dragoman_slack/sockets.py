@@ -154,15 +154,16 @@ def _cause(error: Exception) -> Exception:
 
     vendor = (httpx2.HTTPError, HTTPXWSException, httpx2.InvalidURL)
     streams = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream)
-    found: Exception = Lost("the connection failed")
+    told: Exception | None = None
+    name = ""
     for leaf in _leaves(error):
         if isinstance(leaf, PlatformError) and not isinstance(leaf, Unauthorized):
-            found = leaf
+            told = leaf
         elif isinstance(leaf, (*vendor, *streams, OSError)):
-            found = Lost(f"the connection failed: {type(leaf).__name__}")
+            name = name or type(leaf).__name__  # the others follow from the first
         else:
             raise leaf
-    return found
+    return told or Lost(f"the connection failed: {name}")
 
 
 def _leaves(error: BaseException) -> Iterator[BaseException]:
