@@ -44,7 +44,10 @@ class Finder:
         A stream has no metadata while it is open. One whose begin had no answer is the message of
         ours in the thread that has none, and is no other stream.
         """
-        since = message.created_at.timestamp() - SKEW if message.created_at else None
+        begun = self._streams.begun.get(message.delivery_id)
+        if begun is None and message.created_at is not None:
+            begun = message.created_at.timestamp()
+        since = None if begun is None else begun - SKEW
         strays: list[str] = []
         async with aclosing(self._messages(address, since)) as messages:
             async for one in messages:

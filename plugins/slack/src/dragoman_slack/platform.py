@@ -61,7 +61,7 @@ async def open_slack(config: SlackConfig, host: Host) -> AsyncIterator[Slack]:
             config=config,
             api=api,
             dialect=dialect,
-            streams=Streams(api, dialect),
+            streams=Streams(api, dialect, host.clock),
             uploads=Uploads(api, dialect),
             people=People(api, host.clock),
         )
@@ -163,10 +163,13 @@ class Slack:
             self.streams.heard(event.address, recipient)
 
     async def send(self, address: Address, message: Outbound) -> Receipt:
-        """Show a new message. One that an earlier life may have sent is looked for first."""
-        created = message.created_at
-        if created is not None and created.timestamp() < self._opened:
+        """Show a new message. One that may be shown already is looked for first, where Slack has
+        no key against that: it was begun as a stream, or in an earlier life."""
+        created, key = message.created_at, message.delivery_id
+        earlier = created is not None and created.timestamp() < self._opened
+        if earlier or key in self.streams.begun:
             known = await self.look_up(address, message)
+            self.streams.begun.pop(key, None)
             if known is not None:
                 return known
         if message.file is not None:

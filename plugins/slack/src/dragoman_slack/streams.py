@@ -13,7 +13,7 @@ from typing import Final
 
 import attrs
 
-from dragoman import Address, Expired, Outbound, Place, PlatformError, Receipt, Unknown
+from dragoman import Address, Clock, Expired, Outbound, Place, PlatformError, Receipt, Unknown
 from dragoman_slack.api import WebApi
 from dragoman_slack.body import actions, metadata_of
 from dragoman_slack.dialect import SlackDialect
@@ -46,6 +46,9 @@ class Streams:
 
     _api: WebApi
     _dialect: SlackDialect
+    _clock: Clock
+    begun: dict[str, float] = attrs.field(factory=dict)
+    """When streams were begun of which nobody knows whether they are shown, by delivery."""
     _open: dict[tuple[str, str], _Open] = attrs.field(factory=dict)
     _recipients: dict[tuple[str, str], Recipient] = attrs.field(factory=dict)
     _without: set[Place] = attrs.field(factory=set)
@@ -76,6 +79,7 @@ class Streams:
         if not text:
             return None
         whom = self._recipients.get((address.channel, address.thread))
+        self._begin(message.delivery_id)
         try:
             answer = await self._api.call(
                 "chat.startStream",
@@ -86,17 +90,28 @@ class Streams:
                 recipient_user_id=whom.user if whom and address.place is not Place.DM else None,
                 recipient_team_id=whom.team if whom and address.place is not Place.DM else None,
             )
-        except Unavailable:
-            self._without.add(address.place)
-            return None
-        except (Failed, NoThread):
-            return None
+        except Unknown:
+            raise
+        except PlatformError as error:
+            self.begun.pop(message.delivery_id, None)
+            if isinstance(error, Unavailable):
+                self._without.add(address.place)
+            if isinstance(error, Unavailable | Failed | NoThread):
+                return None
+            raise
         ts = as_text(answer.get("ts"))
         if not ts:
             msg = "the answer names no message"
             raise Unknown(msg)
+        self.begun.pop(message.delivery_id, None)
         self._open[(address.channel, ts)] = _Open(text)
         return Receipt(ts)
+
+    def _begin(self, delivery_id: str) -> None:
+        """Note that a stream may be there from now on, also if the call is cancelled."""
+        self.begun[delivery_id] = self._clock.now().timestamp()
+        if len(self.begun) > _KEPT:
+            del self.begun[next(iter(self.begun))]
 
     async def edit(self, address: Address, ts: str, message: Outbound) -> Receipt | None:
         """Bring an open stream to a text; ``None`` where the message has to be updated instead.

@@ -12,6 +12,7 @@ import attrs
 _FORM: Final = re.compile(r"<([^<>\n]*)>")
 _SPECIAL: Final = re.compile(r"([@#!])([^|]*)(?:\|(.*))?")
 _MENTION: Final = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^<>\n]*)?>")
+_ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _NUL: Final = "\0"
 
 
@@ -64,6 +65,8 @@ def _shown(form: str, own: str, names: Mapping[str, str]) -> str:
 
 def _link(form: str) -> str:
     url, _, label = form.partition("|")
+    if not _ADDRESS.match(url):
+        return f"<{form}>"
     for scheme in ("mailto:", "tel:"):
         if url.startswith(scheme):
             return label or url.removeprefix(scheme)
