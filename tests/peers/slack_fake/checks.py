@@ -78,7 +78,7 @@ def need_scope(world: World, method: str, params: Json) -> None:
 
 def require(call: Call, *names: str) -> None:
     """R3: refuse a call that lacks an argument."""
-    missing = [name for name in names if call.params.get(name) in {None, ""}]
+    missing = [name for name in names if call.params.get(name) in (None, "")]
     if missing:
         raise invalid_arguments(*(f"missing required field: {name}" for name in missing))
 
@@ -134,7 +134,7 @@ def thread_root(world: World, channel: Channel, value: Any, *, strict: bool = Fa
 
     ``strict`` is for what only exists in threads: there every mistake is ``invalid_thread_ts``.
     """
-    if value in {None, ""}:
+    if value in (None, ""):
         if strict:
             raise SlackError("invalid_thread_ts")
         return None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
+import anyio.to_thread
 import attrs
 
 from peers.slack_fake.delivery import Forgery
@@ -39,7 +41,7 @@ class Connections(Interactions):
     def disconnect(self, reason: Reason, *numbers: int) -> None:
         """R30: ask connections to go, all of them if none is named."""
         for socket in self._chosen(numbers):
-            self._server.call(self._server.sockets.disconnect(socket, reason))
+            self._server.begin(partial(self._server.sockets.disconnect, socket, reason))
 
     def disable_link(self) -> None:
         """R30: switch Socket Mode off: open connections are told, new ones are refused."""
@@ -68,10 +70,11 @@ class Connections(Interactions):
         """R31: send everything to a URL from now on, rightly or wrongly signed; "" is sockets."""
         self._server.deliverer.url, self._server.deliverer.forgery = url, forgery
 
-    def verify_url(self, url: str, *, forgery: Forgery = "") -> bool:
+    async def verify_url(self, url: str, *, forgery: Forgery = "") -> bool:
         """R31: return whether an app listens at a URL and gives the challenge back."""
         self._server.deliverer.forgery = forgery
-        return self._server.call(self._server.deliverer.verify_url(url))
+        asked = self._server.deliverer.verify_url(url)
+        return await anyio.to_thread.run_sync(self._server.call, asked)
 
     def hold_events(self, *types: str) -> Callable[[], None]:
         """Hold back all events of some types; return what lets them go, in their order."""

@@ -229,6 +229,9 @@ class People:
                 "channel_type": found.id[0],
                 "team": world.user(user).team_id,
             }
+            if not joined and user == world.app.user_id:
+                kind = "channel_left" if found.kind == "channel" else "group_left"
+                event = {"type": kind, "channel": channel}
             self._emit(event, found)
             if not joined:
                 found.members.remove(user)

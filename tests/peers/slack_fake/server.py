@@ -124,12 +124,15 @@ class Server:
         # Every request has ended by then; connections that idle are not waited for.
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
         try:
-            site = web.TCPSite(runner, "127.0.0.1", 0)
-            await site.start()
             ready.set_result(runner.addresses[0][1])
             await self._stopping.wait()
         finally:
+            await site.stop()
+            for _ in range(3):  # who is being let in is known to the server only then
+                await asyncio.sleep(0)
             for socket in list(self.sockets.open):
                 socket.abort()
             for task in list(self._open):

@@ -87,8 +87,7 @@ class Sockets:
         self._count += 1
         socket = Socket(self._count, ws, request)
         if refusal := self._refusal():
-            await socket.send({"type": "disconnect", "reason": refusal, "debug_info": _HOST})
-            await ws.close()
+            await self.disconnect(socket, refusal)
             return ws
         self._enter(socket)
         short = request.query.get("debug_reconnects") == "true"
@@ -98,7 +97,8 @@ class Sockets:
             tasks.append(asyncio.ensure_future(self._age(socket, lifetime)))
         try:
             await socket.send(self._hello(lifetime))
-            await self._read(socket)
+            with contextlib.suppress(ConnectionError):
+                await self._read(socket)
         finally:
             for task in tasks:
                 task.cancel()
@@ -132,8 +132,7 @@ class Sockets:
     async def _read(self, socket: Socket) -> None:
         async for message in socket.ws:
             if message.type is WSMsgType.PING and socket.pongs and not socket.silent:
-                with contextlib.suppress(ConnectionError):
-                    await socket.ws.pong(message.data)
+                await socket.ws.pong(message.data)
             elif message.type is WSMsgType.TEXT and not socket.silent:
                 self._acknowledge(socket, message.data)
 
