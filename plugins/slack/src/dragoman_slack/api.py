@@ -37,6 +37,7 @@ LARGE: Final = 32 << 10
 """Bytes of an answer from which on it is parsed in a worker thread."""
 FRAME: Final = 1 << 20
 """Bytes of the largest frame that a socket takes."""
+_SCHEMES: Final = {"ws": "http", "wss": "https"}
 _HOSTS: Final = ("slack.com", "slack-edge.com", "slack-files.com")
 """Whose names, and what lies below them, are Slack's own: the token goes nowhere else."""
 
@@ -126,10 +127,11 @@ class WebApi:
     async def socket(self, url: str) -> AsyncIterator[AsyncWebSocketSession]:
         """Open a WebSocket; raises the client's errors, in groups.
 
-        The address holds a ticket, which is a secret, so it is given beside the request.
+        The address holds a ticket, which is a secret, so it is given beside the request. It begins
+        as an ordinary request: only for those the client knows the environment's proxies.
         """
         parts = urlsplit(url)
-        plain = parts._replace(query="").geturl()
+        plain = parts._replace(scheme=_SCHEMES.get(parts.scheme, ""), query="").geturl()
         target = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
         async with (
             self._pool.client() as client,
