@@ -28,6 +28,25 @@ class FakeGateway:
 
 
 @attrs.define(eq=False)
+class FakeRecords:
+    """Values that outlive an app."""
+
+    values: dict[str, str] = attrs.field(factory=dict)
+
+    async def get(self, key: str) -> str | None:
+        return self.values.get(key)
+
+    async def put(self, key: str, value: str) -> None:
+        self.values[key] = value
+
+    async def delete(self, key: str) -> bool:
+        return self.values.pop(key, None) is not None
+
+    async def scan(self, prefix: str) -> list[tuple[str, str]]:
+        return sorted(item for item in self.values.items() if item[0].startswith(prefix))
+
+
+@attrs.define(eq=False)
 class FakeHost:
     """What a platform gets from core, with what it told core."""
 
@@ -37,6 +56,7 @@ class FakeHost:
     clock: Clock = attrs.field(factory=SystemClock)
     log: logging.Logger = attrs.field(factory=lambda: logging.getLogger("test.slack"))
     gateway: FakeGateway = attrs.field(factory=FakeGateway)
+    records: FakeRecords = attrs.field(factory=FakeRecords)
     bound: list[str] = attrs.field(factory=list)
     mounts: dict[str, Any] = attrs.field(factory=dict)
     words: int = 0

@@ -43,11 +43,11 @@ def test_a_connection_that_announced_its_end_is_replaced_before_and_at_once() ->
     assert roster.missing == 0
     first.since = 0.0
     first.leaving = True
-    assert (roster.missing, roster.working, roster.staying) == (1, 1, 0)
+    assert (roster.missing, roster.alive, roster.staying) == (1, True, 0)
     second = roster.begin()
     second.since = 1.0
     roster.lost(first, 2.0)
-    assert (roster.missing, roster.working, roster.not_before) == (0, 1, 0.0)
+    assert (roster.missing, roster.staying, roster.not_before) == (0, 1, 0.0)
 
 
 def test_connections_that_fail_early_are_replaced_later_each_time() -> None:

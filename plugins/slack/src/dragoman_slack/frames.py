@@ -97,9 +97,9 @@ class Roster:
     _count: int = 0
 
     @property
-    def working(self) -> int:
-        """How many connections take events."""
-        return sum(one.is_open for one in self._all)
+    def alive(self) -> bool:
+        """Whether any connection is open or being opened."""
+        return bool(self._all)
 
     @property
     def staying(self) -> int:
@@ -121,8 +121,8 @@ class Roster:
     def refused(self, connection: Connection) -> bool:
         """Note that Slack takes no more connections; return whether there are any."""
         self.ended(connection)
-        self.wanted = max(1, min(self.wanted, self.staying))
-        return self.working > 0
+        self.wanted = max(1, min(self.wanted, sum(not one.leaving for one in self._all)))
+        return self.alive
 
     def ended(self, connection: Connection) -> None:
         """Strike a connection out."""

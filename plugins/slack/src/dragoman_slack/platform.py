@@ -37,6 +37,7 @@ from dragoman_slack.failures import Already, Duplicate, Failed, NoThread, Stream
 from dragoman_slack.fields import as_map, as_text
 from dragoman_slack.finding import Finder
 from dragoman_slack.frames import Envelope
+from dragoman_slack.gaps import Gaps
 from dragoman_slack.http import EventsApp
 from dragoman_slack.people import People
 from dragoman_slack.probe import probe
@@ -64,6 +65,7 @@ async def open_slack(config: SlackConfig, host: Host) -> AsyncIterator[Slack]:
             streams=Streams(api, dialect, host.clock),
             uploads=Uploads(api, dialect),
             people=People(api, host.clock),
+            gaps=Gaps(host, api),
         )
         if config.mode == "http" and config.signing_secret is not None:
             slack.events = EventsApp(config.signing_secret, host.clock)
@@ -92,6 +94,7 @@ class Slack:
     streams: Streams
     uploads: Uploads
     people: People
+    gaps: Gaps
     events: EventsApp | None = None
     sockets: Sockets | None = None
     _me: Account | None = None
@@ -136,14 +139,17 @@ class Slack:
         self.host.alive()
         await self.host.bind_account(me.identity)
         receiver = Receiver(self.host, self.api, self.config, self.people, self._heard, me, deliver)
-        if self.events is not None:
-            await self._listen(self.events, receiver)
-        elif self.sockets is not None:
+        await self.gaps.close(deliver, await receiver.reader())
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.gaps.keep)
+            if self.events is not None:
+                await self._listen(self.events, receiver)
+            elif self.sockets is not None:
 
-            async def take(envelope: Envelope) -> None:
-                await receiver.take(envelope.kind, envelope.payload)
+                async def take(envelope: Envelope) -> None:
+                    await receiver.take(envelope.kind, envelope.payload)
 
-            await self.sockets.run(take)
+                await self.sockets.run(take)
 
     async def _listen(self, events: EventsApp, receiver: Receiver) -> None:
         events.take = receiver.take
@@ -158,6 +164,7 @@ class Slack:
         return self._me
 
     def _heard(self, event: Inbound) -> None:
+        self.gaps.note(event)
         recipient = recipient_of(event)
         if recipient is not None and event.address.thread:
             self.streams.heard(event.address, recipient)

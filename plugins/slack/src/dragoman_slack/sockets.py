@@ -75,7 +75,7 @@ class _Keeper:
         async with anyio.create_task_group() as tasks:
             while True:
                 self._changed = changed = anyio.Event()
-                if self._failure is not None and not roster.working:
+                if self._failure is not None and not roster.alive:
                     raise self._failure
                 wait = roster.not_before - clock.boot() if roster.missing > 0 else math.inf
                 if wait <= 0:
