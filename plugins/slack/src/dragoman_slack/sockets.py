@@ -92,10 +92,15 @@ class _Keeper:
         try:
             await self._hold(connection)
             failure: Exception = Lost("Slack closed the connection")
+        except BaseExceptionGroup as group:
+            others = group.split(Exception)[1]
+            if others is not None:  # cancelled meanwhile, and that is what counts
+                raise others from None
+            failure = _cause(group)
         except Exception as error:  # noqa: BLE001 - sorted in `_cause`
             failure = _cause(error)
         if isinstance(failure, Conflict) and roster.refused(connection):
-            own.log.warning("Slack takes %d sockets of this app, not more", roster.wanted)
+            own.log.warning("Slack takes no more sockets of this app than %d", roster.wanted)
         else:
             wait = failure.retry_after if isinstance(failure, RateLimited) else None
             roster.lost(connection, own.clock.boot(), wait)
@@ -147,7 +152,7 @@ class _Keeper:
         scope.cancel()
 
 
-def _cause(error: Exception) -> Exception:
+def _cause(error: BaseException) -> Exception:
     """Return a connection's own failure in our words; raise what is none."""
     import httpx2
     from httpx2.websockets import HTTPXWSException
