@@ -20,18 +20,17 @@ from dragoman import (
     Inbound,
     Outbound,
     Place,
-    Rate,
     Receipt,
     Refused,
-    Transport,
     Unknown,
 )
+from dragoman_slack.abilities import capabilities_of
 from dragoman_slack.account import Account
 from dragoman_slack.api import Connector, WebApi
 from dragoman_slack.attachments import is_external
-from dragoman_slack.body import BUTTONS, body_of, checksum, delivery_of, message_id, shown_of
+from dragoman_slack.body import body_of, checksum, delivery_of, message_id, shown_of
 from dragoman_slack.config import SlackConfig
-from dragoman_slack.dialect import MAX_TEXT, SlackDialect
+from dragoman_slack.dialect import SlackDialect
 from dragoman_slack.emoji import name_of
 from dragoman_slack.failures import Already, Duplicate, Failed, NoThread, Streaming, Unavailable
 from dragoman_slack.fields import as_map, as_text
@@ -44,10 +43,8 @@ from dragoman_slack.probe import probe
 from dragoman_slack.receiving import Receiver, recipient_of
 from dragoman_slack.sockets import Sockets
 from dragoman_slack.streams import Streams
-from dragoman_slack.uploads import LIMITS, Uploads
+from dragoman_slack.uploads import Uploads
 
-FETCH: Final = 1_000_000_000
-"""Bytes of the largest file that Slack keeps."""
 STATUS: Final = "is thinking…"
 
 
@@ -109,29 +106,7 @@ class Slack:
     @property
     def capabilities(self) -> Capabilities:
         """The same for every app, except for how long its sockets may be silent."""
-        sockets = self.config.mode == "socket"
-        return Capabilities(
-            max_text=MAX_TEXT,
-            transport=Transport.ACK_GATED,
-            dialect=self.dialect,
-            edit=True,
-            final_edit=True,
-            typing=True,
-            idempotent_send=True,
-            idempotent_window=120.0,
-            look_up=True,
-            delete=True,
-            reactions=True,
-            buttons=BUTTONS,
-            fetch=FETCH,
-            files=LIMITS,
-            silence=4 * self.config.ping_interval + 30.0 if sockets else None,
-            rate=Rate(5, 5.0),
-            group_rate=Rate(5, 5.0),
-            edit_interval=1.2,
-            group_edit_interval=1.5,
-            typing_interval=50.0,
-        )
+        return capabilities_of(self.config)
 
     async def run(self, deliver: Deliver) -> None:
         """Take events until cancelled or the connection is lost."""
