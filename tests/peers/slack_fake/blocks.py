@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from peers.slack_fake.errors import Json, SlackError
 from peers.slack_fake.markdown import read
-from peers.slack_fake.text import accept
+from peers.slack_fake.text import accept, called
 
 MAX_BLOCKS: Final = 50
 MAX_MARKDOWN: Final = 12_000
@@ -53,6 +53,19 @@ def buttons(blocks: list[Json]) -> list[Json]:
         for element in [*block.get("elements", []), *_only(block.get("accessory"))]
         if element.get("action_id")
     ]
+
+
+def mentioned(value: Any) -> set[str]:
+    """Return whom a structure of blocks calls."""
+    if isinstance(value, list):
+        return set().union(*(mentioned(one) for one in value))
+    if not isinstance(value, dict):
+        return set()
+    if value.get("type") == "mrkdwn":
+        return called(str(value.get("text", "")))
+    if value.get("type") in {"user", "broadcast"}:
+        return {str(value.get("user_id") or value.get("range"))}
+    return set().union(*(mentioned(one) for one in value.values()))
 
 
 def summary(blocks: list[Json]) -> str:

@@ -62,7 +62,7 @@ def posted(world: World, message: Message) -> list[Delivery]:
     event = world.wire(message) | placed(channel, message.ts)
     if message.broadcast and message.thread is not None:
         root = world.messages[channel.id][message.thread]
-        event |= {"subtype": "thread_broadcast", "root": world.wire(root)}
+        event["root"] = world.wire(root)
     told = [(event, channel)]
     if _mentions(world, message):
         kept = ("user", "ts", "text", "team", "thread_ts", "blocks", "files", "client_msg_id")

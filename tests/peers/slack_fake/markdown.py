@@ -12,7 +12,11 @@ from markdown_it.token import Token
 from peers.slack_fake.errors import Json
 from peers.slack_fake.text import escape, special, split, wrap_links
 
-_PARSER: Final = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
+_PARSER: Final = (
+    MarkdownIt("commonmark", {"html": False})
+    .enable(["strikethrough", "table"])
+    .disable("text_join")  # so that what was escaped is known as such
+)
 _STYLES: Final = {"strong": ("bold", "*"), "em": ("italic", "_"), "s": ("strike", "~")}
 
 
@@ -127,6 +131,8 @@ class _Inline:
                 self._put(
                     {"type": "text", "text": token.content}, f"`{escape(token.content)}`", "code"
                 )
+            elif name == "text_special":
+                self._put({"type": "text", "text": token.content}, escape(token.content))
             else:
                 self._words(token.content)
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import attrs
 
-from peers.slack_fake.blocks import buttons
+from peers.slack_fake.blocks import buttons, mentioned
 from peers.slack_fake.errors import Json
 from peers.slack_fake.text import called, plain
 from peers.slack_fake.workspace import Channel
@@ -59,7 +59,7 @@ class Shown:
     @property
     def called(self) -> frozenset[str]:
         """Whom it notifies: user ids, and ``here``, ``channel``, ``everyone``."""
-        return frozenset(called(self.text))
+        return frozenset(called(self.text) | mentioned(list(self.blocks)))
 
     @property
     def actions(self) -> tuple[str, ...]:

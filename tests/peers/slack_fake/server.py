@@ -5,21 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, Final, TypeVar
 
 import attrs
 from aiohttp import ClientPayloadError, web
 
-from peers.slack_fake import assistant, checks, streams, uploads
+from peers.slack_fake import assistant, streams, uploads
 from peers.slack_fake.delivery import Deliverer
-from peers.slack_fake.errors import Json, SlackError
 from peers.slack_fake.journal import Call, Delivery
 from peers.slack_fake.messages import Message
-from peers.slack_fake.methods import METHODS
-from peers.slack_fake.requests import Raw, read_request, upload
+from peers.slack_fake.requests import read_request, upload
 from peers.slack_fake.sockets import Sockets
+from peers.slack_fake.webapi import Answer, carry_out
 from peers.slack_fake.world import World
 from peers.telegram_fake.faults import Action, Cut, Delay, Faults, Hold, Reply
 from peers.telegram_fake.journal import Stage
@@ -31,20 +30,6 @@ T = TypeVar("T")
 
 class _Gone(Exception):
     """The connection is cut on purpose, or its client has left."""
-
-
-@attrs.frozen
-class _Answer:
-    status: int
-    content: bytes
-    headers: Mapping[str, str] = attrs.field(factory=dict)
-    body: Json = attrs.field(factory=dict)
-
-
-def _json(body: Any, headers: Mapping[str, str], status: int = 200) -> _Answer:
-    typed = {"Content-Type": "application/json; charset=utf-8", **headers}
-    content = json.dumps(body).encode()
-    return _Answer(status, content, typed, body if isinstance(body, dict) else {})
 
 
 @attrs.define(eq=False)
@@ -175,33 +160,7 @@ class Server:
         except (ConnectionError, ClientPayloadError):
             raise _Gone from None
         call = Call(0, method, raw.params, raw.encoding)
-        return await self._through(request, call, lambda: self._applied(call, raw))
-
-    def _applied(self, call: Call, raw: Raw) -> _Answer:
-        """R1 to R4: carry a call out, or refuse it."""
-        world = self.world
-        granted = world.app.scopes if raw.token != world.app.app_token else {"connections:write"}
-        headers = {
-            "x-oauth-scopes": ",".join(sorted(granted)),
-            "x-accepted-oauth-scopes": checks.SCOPES.get(call.method, ""),
-            "x-slack-req-id": f"{call.number:032x}",
-        }
-        try:
-            if raw.error:
-                raise SlackError(raw.error)
-            if call.method not in METHODS:
-                raise SlackError("unknown_method", req_method=call.method)
-            if call.method != "api.test":
-                checks.authorize(world, call.method, raw.token, in_header=raw.in_header)
-            checks.need_scope(world, call.method, call.params)
-            world.gate.call(call.method, str(call.params.get("channel", "")))
-            body: Json = {"ok": True, **METHODS[call.method](world, call)}
-        except SlackError as error:
-            return _json(error.body, headers | error.headers, error.status)
-        if raw.warning:
-            warned = {"warnings": [raw.warning]} | body.get("response_metadata", {})
-            body |= {"warning": raw.warning, "response_metadata": warned}
-        return _json(body, headers)
+        return await self._through(request, call, lambda: carry_out(self.world, call, raw))
 
     async def _upload(self, request: web.Request, rest: str) -> web.StreamResponse:
         try:
@@ -211,9 +170,9 @@ class Server:
         file_id = rest.rpartition("/")[2]
         call = Call(0, "upload", {"file_id": file_id, "size": len(content)}, "bytes")
 
-        def apply() -> _Answer:
+        def apply() -> Answer:
             status, words = uploads.take(self.world, file_id, content)
-            return _Answer(status, words.encode(), {"Content-Type": "text/plain"})
+            return Answer(status, words.encode(), {"Content-Type": "text/plain"})
 
         return await self._through(request, call, apply)
 
@@ -222,9 +181,9 @@ class Server:
         call = Call(0, "download", {"file_id": file_id}, "query")
         token = request.headers.get("Authorization", "").removeprefix("Bearer ")
 
-        def apply() -> _Answer:
+        def apply() -> Answer:
             found = uploads.download(self.world, file_id, token)
-            return _Answer(found.status, found.content, {"Content-Type": found.media_type})
+            return Answer(found.status, found.content, {"Content-Type": found.media_type})
 
         return await self._through(request, call, apply)
 
@@ -235,16 +194,16 @@ class Server:
             raw = None
         call = Call(0, "response_url", raw if isinstance(raw, dict) else {}, "json")
 
-        def apply() -> _Answer:
+        def apply() -> Answer:
             status, body = assistant.respond(self.world, request.path, raw)
             if isinstance(body, str):
-                return _Answer(status, body.encode(), {"Content-Type": "text/plain"})
-            return _json(body, {}, status)
+                return Answer(status, body.encode(), {"Content-Type": "text/plain"})
+            return Answer.json(body, {}, status)
 
         return await self._through(request, call, apply)
 
     async def _through(
-        self, request: web.Request, call: Call, apply: Callable[[], _Answer]
+        self, request: web.Request, call: Call, apply: Callable[[], Answer]
     ) -> web.StreamResponse:
         """Take a call through its stages; the journal has it from the first on."""
         with self.world.changed:
@@ -253,7 +212,7 @@ class Server:
             self.world.calls.append(call)
             self.world.changed.notify_all()
         replaced = await self._stage(call, "arrived")
-        answer = _Answer(500, b"")
+        answer = Answer(500, b"")
         if replaced is None or replaced == Cut(apply=True):
             with self.world.changed:
                 answer = apply()
@@ -265,7 +224,7 @@ class Server:
             call.fate = "replaced"
             body = replaced.body if isinstance(replaced.body, dict) else {}
             typed = {"Content-Type": "application/json; charset=utf-8", **replaced.headers}
-            answer = _Answer(replaced.status, replaced.content, typed, body)
+            answer = Answer(replaced.status, replaced.content, typed, body)
         elif replaced is not None:
             raise _Gone
         return await self._write(request, call, answer)
@@ -293,7 +252,7 @@ class Server:
             call.fate = fate or call.fate
             self.world.changed.notify_all()
 
-    async def _write(self, request: web.Request, call: Call, answer: _Answer) -> web.StreamResponse:
+    async def _write(self, request: web.Request, call: Call, answer: Answer) -> web.StreamResponse:
         response = web.Response(
             status=answer.status, body=answer.content, headers=dict(answer.headers)
         )

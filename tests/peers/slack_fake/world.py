@@ -156,6 +156,8 @@ class World:
             found["metadata"] = message.metadata
         if message.thread is not None:
             found["thread_ts"] = message.thread
+            if message.broadcast:
+                found["subtype"] = "thread_broadcast"
             root = self.messages[message.channel.id].get(message.thread)
             if root is not None:
                 found["parent_user_id"] = root.user
