@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar
 
@@ -261,3 +262,41 @@ async def test_frames_that_say_nothing_end_nothing(
         fake.say(room, ADA, "hello")
         await inbox.until(1)
         await fake.reached(lambda: all(one.fate == "acked" for one in fake.deliveries))
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_connection_that_is_never_greeted_is_given_up(
+    fake: SlackFake, open_app: Any, inbox: Any, host: Any
+) -> None:
+    """FC-NET-04: it answers pings, and no event would ever come over it."""
+    from aiohttp import web
+
+    async def mute(request: web.Request) -> web.WebSocketResponse:
+        ws = web.WebSocketResponse()
+        await ws.prepare(request)
+        async for _ in ws:
+            pass
+        return ws
+
+    server = web.Application()
+    server.router.add_get("/link/", mute)
+    runner = web.AppRunner(server, access_log=None)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    port = runner.addresses[0][1]
+    url = f"ws://127.0.0.1:{port}/link/?ticket=ticket0"
+    answer = json.dumps({"ok": True, "url": url}).encode()
+    kind = {"Content-Type": "application/json"}
+    fake.fail("apps.connections.open", 200, answer, headers=kind, count=None)
+
+    class Fast(SystemClock):
+        async def sleep(self, seconds: float) -> None:
+            await anyio.sleep(0.3 if seconds > 15 else seconds)
+
+    host.clock = Fast()
+    async with open_app(connections=1) as slack:
+        failure = Failure()
+        await failure.of(slack.run, inbox.deliver)
+    await runner.cleanup()
+    assert "said nothing" in failure.text

@@ -16,6 +16,7 @@ from dragoman_slack.translate import Reader, people_in, thread_of, time_of, tran
 from peers.slack_fake import SlackFake
 
 ADA, BO = "U0ADA", "U0BO"
+SITE = "https://a.example"
 ME = Account(user="UBOT", team="T1", bot="B1", name="dragoman")
 READER = Reader(me=ME, platform="slack", names={"U1": "ada", "U2": "bo"})
 
@@ -104,8 +105,8 @@ def test_fc_dup_02_a_mention_and_its_message_are_one_event(channel: str, thread_
         ("<!here> <!channel|@channel> <!subteam^S1|@team>", "@here @channel @team", False),
         ("<#C2|general> <#C3>", "#general #C3", False),
         ("<https://a.example/c?d=1&amp;e=2>", "https://a.example/c?d=1&e=2", False),
-        ("<https://a.example|the site>", "the site (https://a.example)", False),
-        ("<http://a.example|a.example> <mailto:x@y.z|x@y.z>", "http://a.example x@y.z", False),
+        (f"<{SITE}|the site>", f"the site ({SITE})", False),
+        (f"<{SITE}|{SITE[8:]}> <mailto:x@y.z|x@y.z>", f"{SITE} x@y.z", False),
         ("<!date^1^{date}|soon>", "soon", False),
         ("a < b > c, 1 <2", "a < b > c, 1 <2", False),
         ("&lt;@UBOT&gt; is how it is written", "<@UBOT> is how it is written", False),

@@ -12,7 +12,9 @@ from dragoman import Secret
 
 OFFICIAL_SERVER: Final = "https://slack.com/api"
 _PERSON: Final = re.compile(r"(?:[TE][A-Z0-9]{2,20}:)?[UW][A-Z0-9]{2,20}")
-_CHANNEL: Final = re.compile(r"(?:[TE][A-Z0-9]{2,20}:)?[CDG][A-Z0-9]{2,20}")
+_CHANNEL: Final = re.compile(
+    r"(?:[TE][A-Z0-9]{2,20}:)?[CDG][A-Z0-9]{2,20}(?::[0-9]+\.[0-9]+)?|[TE][A-Z0-9]{2,20}"
+)
 
 
 def _without_slash(value: str) -> str:
@@ -163,6 +165,6 @@ class SlackConfig:
 def _problem(native_id: str, pattern: re.Pattern[str], example: str, what: str) -> str | None:
     if not pattern.fullmatch(native_id):
         return f"a {what} on Slack is named with the workspace, as in slack:T0123ABCD:{example}"
-    if ":" not in native_id:
+    if native_id[0] not in "TE":
         return f"the workspace is missing: write slack:T0123ABCD:{native_id}"
     return None

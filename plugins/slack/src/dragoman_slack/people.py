@@ -9,14 +9,16 @@ import attrs
 
 from dragoman import Clock, PlatformError
 from dragoman_slack.api import WebApi
-from dragoman_slack.failures import Unavailable
-from dragoman_slack.fields import as_map, as_text, one_line
+from dragoman_slack.failures import Failed, Unavailable
+from dragoman_slack.fields import Json, as_map, as_text, one_line
 
 _KEPT: Final = 2048
 _AT_ONCE: Final = 8
 PATIENCE: Final = 1.0
 """Seconds that names may take for one event: Slack waits three for its acknowledgement."""
 RENEWED: Final = 6 * 3600.0
+SOON: Final = 60.0
+"""Seconds after which a name is asked for again that could not be had."""
 
 
 @attrs.define(eq=False)
@@ -43,18 +45,22 @@ class People:
         return {one: self._names[one][0] for one in wanted if self._names.get(one, ("", 0.0))[0]}
 
     async def _ask(self, user: str) -> None:
+        now = self._clock.boot()
+        answer: Json = {}
         try:
             answer = await self._api.call("users.info", user=user)
         except Unavailable:
             self._refused = True
             return
+        except Failed:
+            pass  # nobody that this app may know of
         except PlatformError:
-            answer = {}
+            now -= RENEWED - SOON
         found = as_map(answer.get("user"))
         profile = as_map(found.get("profile"))
         names = (profile.get("display_name"), profile.get("real_name"), found.get("name"))
         name = next(filter(None, map(as_text, names)), "")
         self._names.pop(user, None)
-        self._names[user] = (one_line(name), self._clock.boot())
+        self._names[user] = (one_line(name), now)
         if len(self._names) > _KEPT:
             del self._names[next(iter(self._names))]

@@ -22,6 +22,8 @@ from dragoman_slack.frames import Connection, Envelope, Frame, Hello, Leave, Ros
 if TYPE_CHECKING:
     import logging
 
+HELLO: Final = 20.0
+"""Seconds within which Slack has to greet a connection."""
 GRACE: Final = 12.0
 """Seconds that a connection may go on after its successor stands; Slack warns 10 s ahead."""
 
@@ -126,9 +128,16 @@ class _Keeper:
                     tasks.start_soon(self._retire, tasks.cancel_scope)
                 self._changed.set()
 
+            tasks.start_soon(self._greeted, connection)
             talk = Conversation(session, own.clock, own.alive, own.ping_interval)
             await talk.run(self._in_order, notice)
             tasks.cancel_scope.cancel()
+
+    async def _greeted(self, connection: Connection) -> None:
+        """End a connection that Slack does not greet: nothing would ever come over it."""
+        await self._own.clock.sleep(HELLO)
+        if not connection.is_open:
+            raise Lost("Slack opened the connection and said nothing")
 
     async def _in_order(self, envelope: Envelope) -> None:
         async with self._order:
