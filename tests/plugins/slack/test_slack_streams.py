@@ -136,6 +136,7 @@ async def test_fc_edt_05_a_stream_that_slack_closes_loses_and_doubles_nothing(
                 again = grown(text, final=text == TEXT, ordinary=True)
                 await slack.edit(thread, sent.native_id, again)
     assert answers(fake, thread) == [TEXT]
+    assert ordinary is (closes < len(steps) - 2)
 
 
 @pytest.mark.parametrize("dated", [False, True])
