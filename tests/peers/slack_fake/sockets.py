@@ -83,7 +83,10 @@ class Sockets:
                 return web.Response(status=404)
             self.world.tickets.discard(ticket)
         ws = web.WebSocketResponse(autoping=False)
-        await ws.prepare(request)
+        try:
+            await ws.prepare(request)
+        except ConnectionError:  # whoever asked has left
+            return ws
         self._count += 1
         socket = Socket(self._count, ws, request)
         if refusal := self._refusal():
