@@ -29,9 +29,11 @@ RETRY = {"default": Profile(runtime="scripted", recovery="retry")}
 @attrs.define(eq=False)
 class Looking(StubPlatform):
     blind: list = attrs.field(factory=list)
+    since: list = attrs.field(factory=list)
 
     async def look_up(self, address, message):
         self.calls.append("look")
+        self.since.append(message.created_at)
         if self.blind:
             raise self.blind.pop(0)
         for shown in self.messages:
@@ -87,6 +89,13 @@ async def test_what_the_first_attempt_sent_is_found_again(tmp_path, how):
         await clock.advance(60)
         await stage.quiet()
         assert len(left.platform.shown()) == 1
+        [received] = [float(at) for at in await stage.states("inbound_events", "received_at")]
+    # A platform that finds a message by its time is told the earliest that it can have.
+    assert left.platform.since
+    assert all(
+        since and since.timestamp() == pytest.approx(received, abs=1e-3)
+        for since in left.platform.since
+    )
 
 
 async def test_what_was_said_before_is_read_after_a_turn_began_anew_and_is_run_again():

@@ -7,6 +7,7 @@ has come. What is shown by now is noted in the ledger, so that a restart can go 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Final, cast
 
 import anyio
@@ -68,7 +69,7 @@ class ShownPart:
     renewed: bool = False
     """Whether its message was deleted, and there is another."""
     since: float = 0.0
-    """When it was first sent, UTC; zero before."""
+    """When it was first sent, UTC, at the earliest; zero before."""
 
     def other_way(self, error: errors.Expired | errors.Gone) -> bool:
         """Take note of what is gone; return whether there is another way to show the part."""
@@ -105,9 +106,16 @@ class Live:
     _done: anyio.Event = attrs.field(init=False, factory=anyio.Event)
 
     def __attrs_post_init__(self) -> None:
+        # What an earlier attempt has sent of an answer followed the message.
+        since = self._grant.inputs[0].received_at if self._grant.attempt > 1 else 0.0
         self._parts += [
             ShownPart(
-                part.delivery_id, part.native_id, part.shown, whole=False, noted=bool(part.shown)
+                part.delivery_id,
+                part.native_id,
+                part.shown,
+                whole=False,
+                noted=bool(part.shown),
+                since=since,
             )
             for part in self._grant.parts
         ]
@@ -299,7 +307,7 @@ class Live:
             final=False,
             shown=shown.text if shown.native_id else "",
             ordinary=shown.ordinary,
-            created_at=self._clock.now(),
+            created_at=_moment(shown.since),
         )
 
         async def call() -> Receipt:
@@ -332,7 +340,8 @@ class Live:
             self._calls.wait(CALL_SECONDS)  # in the end, the outbox settles it
             return False
         platform = cast("LookUp", self._exit.platform)
-        wanted = Outbound(shown.delivery_id, PLACEHOLDER)
+        since = _moment(shown.since)
+        wanted = Outbound(shown.delivery_id, PLACEHOLDER, created_at=since)
         answered = False
 
         async def look() -> Receipt | None:
@@ -397,3 +406,7 @@ class Live:
         # ``SENDING`` spares a commit: the call follows this transaction at once. An edit may be
         # repeated at will, so it is never in doubt.
         return DeliveryState.SENDING if at_once or shown.native_id else DeliveryState.PENDING
+
+
+def _moment(since: float) -> datetime | None:
+    return datetime.fromtimestamp(since, UTC) if since else None
