@@ -10,10 +10,11 @@ from typing import Final, TypeAlias
 import attrs
 
 from crash.backstage import Backstage, model_conversation
+from crash.chats import ChatPeer, DiscordPeer, SlackPeer
 from crash.conductor import Conductor
 from crash.model import ModelRelay
 from crash.points import Point
-from crash.scene import Peer, Said, conversation, errands
+from crash.scene import Peer, Said, choices, conversation, errands, words
 from crash.telegram import TelegramPeer
 from crash.wire import WirePeer
 from peers.deployment import AGENT
@@ -79,6 +80,19 @@ recovery = "{recovery}"
 """
 
 
+CLERK: Final = """
+[runtimes.clerk]
+plugin = "crash:clerk"
+words = "{words}"
+word_delay = 0.25
+
+[profiles.default]
+runtime = "clerk"
+recovery = "{recovery}"
+"""
+
+TOLD: Final = words("gil", 8)
+
 Open: TypeAlias = Callable[[Conductor], AbstractContextManager[Set]]
 
 TELEGRAM: Final = """
@@ -128,6 +142,16 @@ def _telegram_and_echo(recovery: str) -> Open:
             # Telegram bears one edit a second. This grows for 2.3 s: shown, edited, and made final.
             tables = TELEGRAM.format(url=peer.url) + echo(recovery, 0.26)
             yield Set(peer, tables, {"TELEGRAM_TOKEN": peer.token})
+
+    return opened
+
+
+def _chats_and_clerk(recovery: str, make: Callable[[Conductor], ChatPeer]) -> Open:
+    @contextmanager
+    def opened(conductor: Conductor) -> Iterator[Set]:
+        with make(conductor) as peer:
+            tables = peer.tables + CLERK.format(words=TOLD, recovery=recovery)
+            yield Set(peer, tables, peer.environment)
 
     return opened
 
@@ -208,7 +232,19 @@ def deployments(backstage: Backstage) -> Sequence[Deployment]:
             ),
         )
     ]
-    return [*echoes, model]
+    # A turn that is only told of offers nothing that could be pressed: these are run again.
+    chats = [
+        Deployment(
+            name=name,
+            certain=True,
+            said=choices("1", "2", TOLD),
+            open=_chats_and_clerk("retry", make),
+            recovery="retry",
+            sampled=True,
+        )
+        for name, make in (("discord", DiscordPeer), ("slack", SlackPeer))
+    ]
+    return [*echoes, model, *chats]
 
 
 def bare_wire(recovery: str = "notify") -> Deployment:

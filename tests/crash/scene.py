@@ -75,6 +75,28 @@ def errands(first: str, second: str) -> tuple[Said, ...]:
     )
 
 
+OFFER, CHOICE = "offer", "Go on"
+"""What asks for answers to choose from, and the one that is chosen: a button, once it is seen."""
+
+NOTES = b"content of the notes"
+UPLOAD = "a file"
+"""What stands for a message that is a file with these notes."""
+
+
+def choices(first: str, second: str, told: str) -> tuple[Said, ...]:
+    """Return an answer to choose from, the choice, and in another chat a file to be copied."""
+    return (
+        Said(first, OFFER, f"heard {OFFER} {told}"),
+        Said(first, CHOICE, f"heard {CHOICE} {told}"),
+        Said(
+            second,
+            UPLOAD,
+            f"copied {len(NOTES)} bytes {told}",
+            f"copy-of-notes.txt: {NOTES.decode()}",
+        ),
+    )
+
+
 def conversation(first: str, second: str) -> tuple[Said, ...]:
     """Return two messages of one chat, the first streamed, and one of another chat.
 

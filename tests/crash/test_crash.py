@@ -14,6 +14,8 @@ pytestmark = [pytest.mark.proof, pytest.mark.alone, pytest.mark.timeout(900)]
     [
         *itertools.product(["telegram", "wire", "bare", "files", "again"], ["notify", "retry"]),
         ("model", "retry"),
+        ("discord", "retry"),
+        ("slack", "retry"),
     ],
 )
 def test_a_kill_at_any_point_loses_nothing_and_shows_nothing_twice(platform, recovery):

@@ -27,6 +27,7 @@ class Shows:
     files: tuple[tuple[str, bytes], ...] = attrs.field(
         default=(), repr=lambda files: f"{len(files)}"
     )
+    id: str = attrs.field(default="", eq=False)
     versions: tuple[str, ...] = attrs.field(default=(), eq=False, repr=False)
 
 
@@ -126,6 +127,7 @@ class TelegramRoom:
                 one.text,
                 tuple(label for row in one.buttons for label in row),
                 tuple((self._name(one.message_id), self.fake.file(each)) for each in one.files),
+                str(one.message_id),
                 tuple(version.text for version in one.versions),
             )
             for one in self.fake.chat(_PERSON)
@@ -200,6 +202,7 @@ class DiscordRoom:
                 one.displayed,
                 one.buttons,
                 tuple(one.files.items()),
+                str(one.id),
                 tuple(version.text for version in one.versions),
             )
             for one in self.fake.shown(self._channel)
@@ -223,7 +226,7 @@ class SlackRoom:
     """
 
     fake: SlackFake = attrs.field(
-        factory=lambda: SlackFake(settings=Settings(retries=(0.0, 1.0, 3.0, 10.0)))
+        factory=lambda: SlackFake(settings=Settings(retries=(0.0, 1.0, 3.0, 10.0, 20.0)))
     )
     user: str = attrs.field(init=False)
     _channel: str = attrs.field(init=False)
@@ -279,6 +282,7 @@ class SlackRoom:
                 one.source,
                 tuple(button["text"]["text"] for button in buttons(list(one.blocks))),
                 tuple((self.fake.file_name(each), self.fake.file(each)) for each in one.files),
+                one.ts,
                 tuple(version.source for version in one.versions),
             )
             for one in self.fake.shown(self._channel)
