@@ -35,6 +35,7 @@ async def test_a_mention_comes_in_and_its_answer_is_shown_and_edited(
         receipt = await bot.send(event.address, out("d1", "**one**", reply_to=event.message_id))
         assert receipt.shown == "**one**"
         await bot.edit(event.address, receipt.native_id, out("d1", "**one**, two"))
+        assert not [each for each in (fake.token, "日本語", "**one") if each in repr(bot)]
     assert host.bound == [str(fake.bot_id)]
     assert len(fake.typings(channel)) == 1
     answer = fake.shown(channel)[-1]
