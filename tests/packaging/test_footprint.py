@@ -85,7 +85,7 @@ def test_commands_that_only_look_import_no_vendor_sdk(command, tmp_path):
         },
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=110,
         check=False,
     )
     code, modules = json.loads(done.stdout)
@@ -97,6 +97,6 @@ def test_importing_dragoman_imports_little():
     """Only values, protocols and hook specs: no event loop, no database, no converter."""
     script = "import sys, json, dragoman; print(json.dumps(sorted(sys.modules)))"
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=30, check=True
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=110, check=True
     )
     assert not set(HEAVY) & set(json.loads(done.stdout))
