@@ -182,4 +182,6 @@ def _view(world: World, value: Any) -> Json:
         "external_id": "",
         "state": {"values": {}},
     }
-    return kept | view | {"team_id": team.id, "app_id": app.id, "bot_id": app.bot_id}
+    own = {"team_id": team.id, "app_id": app.id, "bot_id": app.bot_id}
+    found: Json = kept | view | own
+    return found

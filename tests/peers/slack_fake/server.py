@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
@@ -109,17 +110,18 @@ class Server:
         # Every request has ended by then; connections that idle are not waited for.
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
+        listener = socket.create_server(("127.0.0.1", 0))
+        await web.SockSite(runner, listener).start()
         try:
-            ready.set_result(runner.addresses[0][1])
+            ready.set_result(listener.getsockname()[1])
             await self._stopping.wait()
         finally:
-            await site.stop()
-            for _ in range(3):  # who is being let in is known to the server only then
+            # Who is being let in needs three rounds to be known to the server, which must be open.
+            self.loop.remove_reader(listener.fileno())
+            for _ in range(3):
                 await asyncio.sleep(0)
-            for socket in list(self.sockets.open):
-                socket.abort()
+            for connection in list(self.sockets.open):
+                connection.abort()
             for task in list(self._open):
                 task.cancel()
             await runner.cleanup()

