@@ -53,7 +53,8 @@ a component that cannot be used is left out with a warning instead of stopping t
 other keys are the component's own.
 
 Routes are compared by what they name, in the order user, thread, channel, workspace, platform: \
-one that names the user wins over one that does not, and so on. What no route takes goes to the \
+one that names the user wins over one that does not, and so on; a channel wins over its category. \
+What no route takes goes to the \
 profile `default`, or to the only profile there is.
 """
 
@@ -70,6 +71,7 @@ TABLES: tuple[tuple[str, type], ...] = (
 
 COMPONENTS = (
     ("platforms", "console"),
+    ("platforms", "discord"),
     ("platforms", "telegram"),
     ("platforms", "slack"),
     ("runtimes", "echo"),

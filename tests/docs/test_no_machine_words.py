@@ -19,6 +19,8 @@ ALLOWED = (
     ("plugins/telegram/*", "api.telegram.org"),
     ("tests/plugins/telegram/*", "api.telegram.org"),
     ("docs/manifest.md", "api.telegram.org"),
+    ("plugins/discord/*", "discord.com"),
+    ("docs/manifest.md", "discord.com"),
     ("plugins/slack/*", "slack.com"),
     ("plugins/slack/*", "api.slack.com"),
     ("tests/plugins/slack/*", "slack.com"),

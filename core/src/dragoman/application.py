@@ -13,15 +13,18 @@ import anyio
 import attrs
 from anyio.abc import TaskGroup, TaskStatus
 
-from dragoman.assembly import Assembly, Opener, open_store
+from dragoman.assembly import Assembly, Opener, open_store, unserved
 from dragoman.bell import answer
 from dragoman.clock import Clock, SystemClock
 from dragoman.flow.admission import Admission
+from dragoman.flow.changes import Changes
 from dragoman.flow.commands import Commands
 from dragoman.flow.control import Control
 from dragoman.flow.door import Door
+from dragoman.flow.fetched import Fetched, largest_of
 from dragoman.flow.intake import Intake
 from dragoman.flow.leases import Leases
+from dragoman.flow.presses import Presses
 from dragoman.flow.recovery import Recovery, Starts, refuse_steering
 from dragoman.flow.routing import Router
 from dragoman.flow.sinks import SinkFan
@@ -33,8 +36,10 @@ from dragoman.hookspecs import PlatformStatus
 from dragoman.logs import bound, logger
 from dragoman.manifest.model import Manifest
 from dragoman.outbox.attempt import Exit
+from dragoman.outbox.cosmetics import Cosmetics
 from dragoman.outbox.files import Files
 from dragoman.outbox.limits import Limits
+from dragoman.outbox.moves import Moves
 from dragoman.outbox.outbox import Outbox
 from dragoman.plugins.catalogue import Catalogue
 from dragoman.plugins.hooktable import HookTable
@@ -94,6 +99,8 @@ class Application:
                 async with opener.open_all() as assembly:
                     self._platforms = assembly.platforms
                     self._opened.set()
+                    if problem := unserved(health, self.catalogue):
+                        raise problem
                     await self._serve(store, assembly, health, log, task_status)
             finally:
                 self._store = None
@@ -153,11 +160,31 @@ class Application:
     ) -> AsyncIterator[_Services]:
         """Run what outlives the connections: outbox, sinks, turns and leases."""
         limits = self.manifest.limits
-        router = Router.of(self.manifest)
+        moves = Moves(store, log)
+        await moves.load()
+        router = Router.of(self.manifest, moves.names)
         async with anyio.create_task_group() as tasks:
             files = Files(self.manifest.data_dir / "outgoing", limits.file_size)
             await files.sweep(await store.read.files())
-            outbox = Outbox(store, self.clock, log, self._exits(assembly), tasks, files)
+            outbox = Outbox(
+                store,
+                self.clock,
+                log,
+                self._exits(assembly),
+                tasks,
+                files,
+                Cosmetics(self.clock, log, tasks),
+                moves,
+            )
+            fetched = Fetched(
+                self.manifest.data_dir / "incoming",
+                limits.file_size,
+                store,
+                outbox,
+                hooks,
+                self.clock,
+            )
+            await fetched.sweep()
             sinks = SinkFan(assembly.sinks, tasks, log)
             runner = TurnRunner(
                 store=store,
@@ -171,6 +198,7 @@ class Application:
                 profiles=self.manifest.profiles,
                 limits=limits,
                 leases=leases,
+                fetched=fetched,
             )
             async with anyio.create_task_group() as running:
                 turns = Turns(
@@ -180,6 +208,7 @@ class Application:
                     log=log,
                     tasks=running,
                     platforms=frozenset(assembly.platforms),
+                    moves=moves,
                     slots=limits.concurrent_turns,
                     collect=self._collecting(),
                     work=runner.run,
@@ -193,6 +222,7 @@ class Application:
                     runtimes=assembly.runtimes,
                     log=log,
                 )
+                await door.load()
                 await outbox.resume()
                 await door.expire_waiting()
 
@@ -240,7 +270,7 @@ class Application:
             store=store,
             clock=self.clock,
             log=log,
-            admission=Admission(self.manifest.access, kinds, hooks),
+            admission=Admission(self.manifest.access, kinds, hooks, outbox.moves.names),
             router=router,
             hooks=hooks,
             commands=self._commands(Control(store, self.clock, turns), log),
@@ -249,6 +279,9 @@ class Application:
             limits=self.manifest.limits,
             turns=turns,
             outbox=outbox,
+            presses=Presses(store, outbox),
+            moves=outbox.moves,
+            changes=Changes(store, log, outbox, turns, outbox.moves),
         )
 
     def _commands(self, control: Control, log: logging.Logger) -> Commands:
@@ -278,6 +311,7 @@ class Application:
 
         async def connect(name: str) -> None:
             own_log = bound(log, platform=name)
+            can = assembly.platforms[name].capabilities
             intake = Intake(
                 name,
                 services.store,
@@ -287,6 +321,7 @@ class Application:
                 services.door.decide,
                 services.door.is_command,
                 lambda: health.worked_at(name) is not None,
+                largest_of(can.fetch, self.manifest.limits.file_size),
             )
             supervisor = Supervisor(
                 name=name,

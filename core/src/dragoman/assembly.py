@@ -131,6 +131,19 @@ class Opener:
         )
 
 
+def unserved(health: Health, catalogue: Catalogue) -> PluginError | None:
+    """Return what is wrong where components offer something over HTTP and nobody listens."""
+    if health.served or not health.mounts:
+        return None
+    mount = health.mounts[0]
+    return PluginError(
+        mount.owner,
+        catalogue.distribution_of("http"),
+        f"it offers {mount.path} over HTTP, and nothing in the manifest listens",
+        "add [extensions.http] (pip install dragoman-http)",
+    )
+
+
 def host_of(
     table: ComponentTable,
     *,

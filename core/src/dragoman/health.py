@@ -84,6 +84,8 @@ class Health:
     _store: Store | None = None
     _lag: Callable[[], float] = attrs.field(default=lambda: 0.0)
     phase: Phase = "starting"
+    served: bool = False
+    """Whether a component serves what others mount."""
     commands: Sequence[tuple[str, str]] = ()
     """What people can say to the gateway: commands by name, with a line of help each."""
     back: Callable[[str], None] = attrs.field(init=False, default=lambda _: None)

@@ -91,6 +91,10 @@ class ComponentHost:
         """Offer an ASGI application below ``path``."""
         self._health.mount(path, app, self.name)
 
+    def serve_mounts(self) -> None:
+        """Say that this component serves what others mount."""
+        self._health.served = True
+
     def attach(self, task_group: TaskGroup | None) -> None:
         """Give the component its task group, or take it away at the end."""
         self._task_group = task_group

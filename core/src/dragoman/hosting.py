@@ -170,6 +170,13 @@ class Host(Protocol):
         """
         ...
 
+    def serve_mounts(self) -> None:
+        """Say that this component serves what others mount (`Gateway.mounts`). Called in ``open``.
+
+        A deployment that mounts something and has nobody who serves it is refused.
+        """
+        ...
+
     async def bind_account(self, account: str) -> None:
         """Say which account a platform's credentials opened, by its immutable id.
 

@@ -91,14 +91,16 @@ def _file(reference: str, attachment: Attachment) -> str:
     facts = (
         one_line(attachment.name, _LABEL),
         one_line(attachment.mime, _LABEL),
-        _size(attachment.size),
+        as_size(attachment.size),
+        f"not available ({one_line(attachment.missing, _LABEL)})" if attachment.missing else "",
     )
     known = ", ".join(fact for fact in facts if fact)
     kind = one_line(attachment.kind, _LABEL) or "file"
     return f"[{kind} {reference}: {known}]" if known else f"[{kind} {reference}]"
 
 
-def _size(size: int | None) -> str:
+def as_size(size: int | None) -> str:
+    """Return a number of bytes as people read it; empty where it is not known."""
     if size is None:
         return ""
     for unit, each in (("MB", 1_000_000), ("kB", 1000)):

@@ -90,7 +90,8 @@ class Attachment:
     """A file that came with a message: what is known of it without fetching it.
 
     ``id`` is how the platform names the file, ``kind`` one of its words (``photo``, ``voice``);
-    ``size`` counts bytes, and is ``None`` where the platform does not say.
+    ``size`` counts bytes, and is ``None`` where the platform does not say. ``missing`` says why it
+    cannot be had, where that is known.
     """
 
     id: str
@@ -98,6 +99,7 @@ class Attachment:
     name: str = attrs.field(default="", repr=False)
     mime: str = ""
     size: int | None = None
+    missing: str = ""
 
 
 @attrs.frozen
@@ -125,7 +127,9 @@ class Inbound:
     answers; ``forwarded`` names whose words a forwarded message holds (empty: it is none), and no
     command is taken from it. ``follows`` says that it continues a thread, so that it speaks to the
     bot where the bot has taken part. ``within`` are the ids of what holds the channel (a category),
-    for access lists.
+    the nearest first, for access lists and routes. ``twin`` says that the platform tells one message
+    by two events, with the same sender and ``message_id``: whichever comes later is the same message,
+    and speaks to the bot if either does.
 
     ``album`` names what came together, as an album of photos does: its members become one input.
     ``continues`` says that the sender's client probably cut a long text here, so that the rest is
@@ -150,9 +154,15 @@ class Inbound:
     forwarded: str = ""
     follows: bool = False
     within: tuple[str, ...] = ()
+    twin: bool = False
     joined: bool = False
     late: bool = False
     notes: tuple[str, ...] = attrs.field(default=(), repr=False)
+
+    @property
+    def reply_to(self) -> str:
+        """What the first answer refers to: where others may write, the message."""
+        return "" if self.address.place is Place.DM else self.message_id
 
     @property
     def edits(self) -> bool:

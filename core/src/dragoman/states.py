@@ -23,6 +23,8 @@ class EventState(enum.Enum):
     HANDLED = "handled"
     REFUSED = "refused"
     IGNORED = "ignored"
+    NOTED = "noted"
+    """It is to be told to its session with the next message there, which may never come."""
 
     @property
     def final(self) -> bool:
@@ -76,6 +78,7 @@ EVENT_EDGES: Final[dict[EventState, frozenset[EventState]]] = {
             _E.IGNORED,
             _E.EXPIRED,
             _E.MERGED,
+            _E.NOTED,
         }
     ),
     _E.HELD: frozenset(
@@ -89,7 +92,8 @@ EVENT_EDGES: Final[dict[EventState, frozenset[EventState]]] = {
             _E.MERGED,
         }
     ),
-    _E.QUEUED: frozenset({_E.ADOPTED, _E.MERGED, _E.REFUSED, _E.EXPIRED}),
+    _E.QUEUED: frozenset({_E.ADOPTED, _E.MERGED, _E.REFUSED, _E.EXPIRED, _E.IGNORED}),
+    _E.NOTED: frozenset({_E.MERGED, _E.IGNORED}),
     _E.ADOPTED: frozenset({_E.ANSWERED, _E.MERGED, _E.REFUSED, _E.EXPIRED, _E.QUEUED}),
     **{
         state: frozenset()

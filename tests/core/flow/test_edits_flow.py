@@ -1,4 +1,4 @@
-"""An edit of a message: taken over while that waits, ignored with a reason once its turn has begun."""
+"""An edit of a message: taken over while that waits, noted for the session once its turn has begun."""
 
 import anyio
 import attrs
@@ -10,7 +10,7 @@ from stage import gateway, table
 
 pytestmark = pytest.mark.anyio
 
-BEGUN = ("ignored", "edited after its turn had begun")
+BEGUN = ("noted", "edited after its turn had begun")
 
 
 @attrs.define(eq=False)
@@ -83,13 +83,13 @@ async def test_an_edit_of_one_piece_does_not_replace_the_whole_text():
         await stage.platform.say("two")
         await edit(stage, "three, ")
         await stage.quiet()
-        assert (await ends(stage))[3] == ("ignored", "edited after it was joined with others")
+        assert (await ends(stage))[3] == ("noted", "edited after it was joined with others")
         scene.go.set()
         await stage.quiet()
         assert asked(stage) == ["wait", "one, two"]
 
 
-async def test_fc_dup_04_an_edit_of_a_running_turn_s_message_is_ignored_with_a_reason():
+async def test_fc_dup_04_an_edit_of_a_running_turn_s_message_is_noted_with_a_reason():
     clock, scene = VirtualClock(), Scene()
     async with gateway(clock=clock, **scripted(scene)) as stage:
         await stage.platform.say("wait", message_id="50")
@@ -189,7 +189,7 @@ async def test_a_runtime_that_cannot_take_a_change_stops_nobody(what, caplog):
             await stage.platform.say("broken", album="g")
         await clock.advance(2)
         await stage.quiet()
-        assert (await ends(stage))[2][0] == ("ignored" if what == "edit" else "refused")
+        assert (await ends(stage))[2][0] == ("noted" if what == "edit" else "refused")
         scene.go.set()
         await stage.quiet()
         assert asked(stage) == ["wait", "good"]

@@ -1,5 +1,6 @@
 """A small, strict Slack on loopback, for the ways that lead through failure. See RULES.md."""
 
+from peers.faults import Action, Cut, Delay, Gate, Hold, Reply
 from peers.slack_fake.clock import ManualClock, SystemClock
 from peers.slack_fake.control import SlackFake
 from peers.slack_fake.interactions import Opened
@@ -8,7 +9,6 @@ from peers.slack_fake.limits import Limits, Window
 from peers.slack_fake.messages import Shown, Version
 from peers.slack_fake.people import Said
 from peers.slack_fake.workspace import App, Channel, Settings, Team, User
-from peers.telegram_fake.faults import Action, Cut, Delay, Gate, Hold, Reply
 
 __all__ = [
     "Action",

@@ -8,6 +8,7 @@ from typing import Any, Final, Self, TypeVar
 
 import anyio.to_thread
 
+from peers.faults import Callback, Cut, Fault, Faults, Gate, Hold, Reply
 from peers.slack_fake.clock import Clock, SystemClock
 from peers.slack_fake.connections import Connections
 from peers.slack_fake.delivery import Deliverer
@@ -20,7 +21,6 @@ from peers.slack_fake.server import Server
 from peers.slack_fake.sockets import Sockets
 from peers.slack_fake.workspace import App, Settings, Team, User
 from peers.slack_fake.world import World
-from peers.telegram_fake.faults import Callback, Cut, Fault, Faults, Gate, Hold, Reply
 
 STATUS_LIFETIME: Final = 120.0
 """R28: seconds after which the status of a thread goes away by itself."""

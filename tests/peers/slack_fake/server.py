@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 import attrs
 from aiohttp import ClientPayloadError, web
 
+from peers.faults import Action, Cut, Delay, Faults, Hold, Reply
 from peers.slack_fake import assistant, streams, uploads
 from peers.slack_fake.delivery import Deliverer
 from peers.slack_fake.journal import Call, Delivery
@@ -21,7 +22,6 @@ from peers.slack_fake.requests import read_request, upload
 from peers.slack_fake.sockets import Sockets
 from peers.slack_fake.webapi import Answer, carry_out
 from peers.slack_fake.world import World
-from peers.telegram_fake.faults import Action, Cut, Delay, Faults, Hold, Reply
 from peers.telegram_fake.journal import Stage
 
 _MAX_BODY: Final = 64 << 20

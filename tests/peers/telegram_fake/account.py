@@ -1,20 +1,29 @@
-"""The methods about the bot itself, its chats and their topics, and its files."""
+"""The methods about the bot itself, its chats and its files."""
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Any, Final
 
-from peers.telegram_fake.chats import Chat, Topic
 from peers.telegram_fake.checks import open_chat
 from peers.telegram_fake.errors import Json, bad
 from peers.telegram_fake.journal import Call
-from peers.telegram_fake.text import Formatted
 from peers.telegram_fake.world import World
 
-_SECRET: Final = re.compile(r"[A-Za-z0-9_-]{0,256}")
 _COMMAND: Final = re.compile(r"[a-z0-9_]{1,32}")
-_COLOUR: Final = 7322096
+_LANGUAGE: Final = re.compile(r"(?:[a-z]{2})?")
+_SCOPES: Final = {
+    "default": (),
+    "all_private_chats": (),
+    "all_group_chats": (),
+    "all_chat_administrators": (),
+    "chat": ("chat_id",),
+    "chat_administrators": ("chat_id",),
+    "chat_member": ("chat_id", "user_id"),
+}
+"""Each scope of commands, with what it names."""
+_BUTTONS: Final = {"default": (), "commands": (), "web_app": ("text", "web_app")}
+_NAME_LENGTH: Final = 64
 
 
 def get_me(world: World, call: Call) -> Json:
@@ -29,35 +38,8 @@ def get_file(world: World, call: Call) -> Json:
     return world.files.describe(call.params.get("file_id", ""))
 
 
-def set_webhook(world: World, call: Call) -> bool:
-    """R6: what is set here is kept and shown; this server delivers nothing to it."""
-    url, secret = call.params.get("url", ""), call.params.get("secret_token", "")
-    if not url:
-        return delete_webhook(world, call)
-    if not url.startswith("https://"):
-        raise bad("bad webhook: An HTTPS URL must be provided for webhook")
-    if not _SECRET.fullmatch(secret):
-        raise bad("secret token contains unallowed characters")
-    world.updates.allow(call.params.get("allowed_updates"))
-    _drop_pending(world, call)
-    connections = min(max(call.params.get("max_connections", 40), 1), 100)
-    world.webhook = {"url": url, "max_connections": connections}
-    return True
-
-
-def delete_webhook(world: World, call: Call) -> bool:
-    _drop_pending(world, call)
-    world.webhook = {}
-    return True
-
-
-def get_webhook_info(world: World, call: Call) -> Json:
-    pending = len(world.updates.pending())
-    base = {"url": "", "has_custom_certificate": False, "pending_update_count": pending}
-    return base | world.webhook
-
-
 def set_my_commands(world: World, call: Call) -> bool:
+    """R28: each scope and language has a list of its own."""
     commands = call.params.get("commands")
     if not isinstance(commands, list) or len(commands) > 100:
         raise bad("commands must be a list of at most 100")
@@ -66,77 +48,73 @@ def set_my_commands(world: World, call: Call) -> bool:
             raise bad("BOT_COMMAND_INVALID")
         if not 1 <= len(str(item.get("description", ""))) <= 256:
             raise bad("BOT_COMMAND_DESCRIPTION_INVALID")
-    scope = (call.params.get("scope") or {"type": "default"}).get("type", "default")
-    world.commands[scope, call.params.get("language_code", "")] = commands
+    world.commands[_scope(world, call)] = commands
     return True
 
 
-def create_forum_topic(world: World, call: Call) -> Json:
-    """R10: a topic's number is that of the message that opens it."""
-    chat = _forum(world, call)
+def get_my_commands(world: World, call: Call) -> list[Json]:
+    return world.commands.get(_scope(world, call), [])
+
+
+def delete_my_commands(world: World, call: Call) -> bool:
+    world.commands.pop(_scope(world, call), None)
+    return True
+
+
+def set_chat_menu_button(world: World, call: Call) -> bool:
+    """R28: the button of one private chat, or of all that have none of their own."""
+    button = call.params.get("menu_button") or {"type": "default"}
+    needed = _BUTTONS.get(str(button.get("type")))
+    if needed is None or not all(button.get(name) for name in needed):
+        raise bad("can't parse MenuButton: Unsupported type specified")
+    world.menu_buttons[_private(world, call)] = button
+    return True
+
+
+def get_chat_menu_button(world: World, call: Call) -> Json:
+    general = world.menu_buttons.get(None, {"type": "default"})
+    own = world.menu_buttons.get(_private(world, call), general)
+    return general if own["type"] == "default" else own
+
+
+def set_my_name(world: World, call: Call) -> bool:
     name = call.params.get("name", "")
-    if not 1 <= len(name) <= 128:
-        raise bad("TOPIC_TITLE_EMPTY" if not name else "TOPIC_TITLE_TOO_LONG")
-    topic = open_topic(world, chat, name, world.bot.id, {"from": world.bot.json})
-    return {"message_thread_id": topic.id, "name": name, "icon_color": _COLOUR}
-
-
-def close_forum_topic(world: World, call: Call) -> bool:
-    return _set_closed(world, call, closed=True)
-
-
-def reopen_forum_topic(world: World, call: Call) -> bool:
-    return _set_closed(world, call, closed=False)
-
-
-def delete_forum_topic(world: World, call: Call) -> bool:
-    chat = _forum(world, call)
-    topic = _topic(chat, call)
-    remove_topic(world, chat, topic.id)
+    if len(name) > _NAME_LENGTH:
+        raise bad("BOT_TITLE_INVALID")
+    world.names[_language(call)] = name
     return True
 
 
-def open_topic(world: World, chat: Chat, name: str, sender: int, author: Json) -> Topic:
-    """Open a topic with the message that stands at its head."""
-    created = {"forum_topic_created": {"name": name, "icon_color": _COLOUR}}
-    message = world.add(chat, sender, author, body=Formatted(""), service=created)
-    message.thread = message.id
-    topic = chat.topics[message.id] = Topic(message.id, name)
-    return topic
+def get_my_name(world: World, call: Call) -> Json:
+    general = world.names.get("") or world.bot.json["first_name"]
+    return {"name": world.names.get(_language(call)) or general}
 
 
-def remove_topic(world: World, chat: Chat, number: int) -> None:
-    """Delete a topic with all that was said in it."""
-    del chat.topics[number]
-    for message in world.history(chat.id):
-        if message.thread == number:
-            message.deleted = True
+def _scope(world: World, call: Call) -> tuple[str, str]:
+    """Return what a list of commands is kept under: its scope, spelled out, and its language."""
+    scope: Any = call.params.get("scope") or {"type": "default"}
+    needed = _SCOPES.get(str(scope.get("type"))) if isinstance(scope, dict) else None
+    if needed is None:
+        raise bad("can't parse BotCommandScope: Unsupported type specified")
+    if "chat_id" in needed:
+        world.chat(scope.get("chat_id"))
+    if any(name not in scope for name in needed):
+        raise bad(f"can't parse BotCommandScope: Can't find field \"{needed[-1]}\"")
+    parts = [scope["type"], *(str(scope[name]) for name in needed)]
+    return ":".join(parts), _language(call)
 
 
-def _set_closed(world: World, call: Call, *, closed: bool) -> bool:
-    topic = _topic(_forum(world, call), call)
-    if topic.closed is closed:
-        raise bad("TOPIC_NOT_MODIFIED")
-    topic.closed = closed
-    return True
+def _language(call: Call) -> str:
+    code: str = call.params.get("language_code", "")
+    if not _LANGUAGE.fullmatch(code):
+        raise bad("LANG_CODE_INVALID")
+    return code
 
 
-def _forum(world: World, call: Call) -> Chat:
+def _private(world: World, call: Call) -> int | None:
+    if "chat_id" not in call.params:
+        return None
     chat = open_chat(world, call.params)
-    if chat.kind != "forum" and not (chat.kind == "private" and chat.topics):
-        raise bad("the chat is not a forum")
-    if not chat.bot_is_admin:
-        raise bad("not enough rights to manage topics in the chat")
-    return chat
-
-
-def _topic(chat: Chat, call: Call) -> Topic:
-    topic = chat.topics.get(call.params.get("message_thread_id", 0))
-    if topic is None:
-        raise bad("TOPIC_ID_INVALID")
-    return topic
-
-
-def _drop_pending(world: World, call: Call) -> None:
-    if call.params.get("drop_pending_updates"):
-        world.updates.clear()
+    if chat.kind != "private":
+        raise bad("chat is not a private chat")
+    return chat.id

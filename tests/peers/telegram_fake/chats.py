@@ -42,6 +42,8 @@ class Bot:
     id: int
     username: str
     reads_all_groups: bool = True
+    has_topics: bool = False
+    """Whether its private chats have topics."""
 
     @property
     def json(self) -> Json:
@@ -61,6 +63,8 @@ class Bot:
             "supports_inline_queries": False,
             "can_connect_to_business": False,
             "has_main_web_app": False,
+            "has_topics_enabled": self.has_topics,
+            "allows_users_to_create_topics": self.has_topics,
         }
 
 
@@ -88,6 +92,8 @@ class Chat:
     bot_is_admin: bool = True
     shut: str = ""
     moved_to: int | None = None
+    linked: int | None = None
+    """R29: a channel's discussion group, or a discussion group's channel."""
     topics: dict[int, Topic] = attrs.field(factory=dict)
 
     @classmethod
@@ -138,8 +144,13 @@ class Chat:
             ),
             False,
         )
-        return self.json | {
-            "accent_color_id": 0,
-            "max_reaction_count": 11,
-            "accepted_gift_types": gifts,
-        }
+        linked = {} if self.linked is None else {"linked_chat_id": self.linked}
+        return (
+            self.json
+            | linked
+            | {
+                "accent_color_id": 0,
+                "max_reaction_count": 11,
+                "accepted_gift_types": gifts,
+            }
+        )

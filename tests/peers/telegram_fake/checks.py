@@ -10,10 +10,17 @@ from peers.telegram_fake.errors import Json, bad, refusal
 from peers.telegram_fake.files import Upload
 from peers.telegram_fake.html import parse_html
 from peers.telegram_fake.markdown import parse_markdown, parse_markdown_v2
-from peers.telegram_fake.text import MAX_CAPTION, MAX_TEXT, Formatted, finish, units
+from peers.telegram_fake.origins import external_reply, quote
+from peers.telegram_fake.text import (
+    MAX_CALLBACK_DATA,
+    MAX_CAPTION,
+    MAX_TEXT,
+    Formatted,
+    finish,
+    units,
+)
 from peers.telegram_fake.world import World
 
-MAX_CALLBACK_DATA: Final = 64
 _PARSERS: Final = {
     "markdownv2": parse_markdown_v2,
     "markdown": parse_markdown,
@@ -90,19 +97,37 @@ def fit_caption(formatted: Formatted) -> Formatted:
     return done
 
 
-def reply_target(world: World, chat: Chat, params: Mapping[str, Any]) -> int | None:
-    """R11: return the message that is replied to; a missing one may be tolerated."""
+def reply_target(world: World, chat: Chat, params: Mapping[str, Any]) -> dict[str, Any]:
+    """R11, R30: return what a message says of the one that it replies to.
+
+    A missing one may be tolerated; one in another chat is shown in the message itself.
+    """
     wanted = params.get("reply_parameters") or {}
     number = wanted.get("message_id")
     if number is None:
-        return None
+        return {}
     if type(number) is not int:
         raise bad("can't parse ReplyParameters: message_id must be an integer")
-    if world.find(chat, number) is not None:
-        return number
-    if wanted.get("allow_sending_without_reply") is True:
-        return None
-    raise bad("message to be replied not found")
+    place = chat if wanted.get("chat_id") is None else world.chat(wanted["chat_id"])
+    found = world.find(place, number)
+    if found is None:
+        if wanted.get("allow_sending_without_reply") is True:
+            return {}
+        raise bad("message to be replied not found")
+    more = {"quote": quote(found, _quoted(wanted))} if wanted.get("quote") else {}
+    if place is chat:
+        return {"reply_to": number, **more}
+    return {"service": {"external_reply": external_reply(found)}, **more}
+
+
+def _quoted(wanted: Mapping[str, Any]) -> Formatted:
+    """Read a quotation, which is formatted like any other text."""
+    fields = {
+        "text": wanted["quote"],
+        "parse_mode": wanted.get("quote_parse_mode", ""),
+        "entities": wanted.get("quote_entities"),
+    }
+    return finish(parse(fields, "text"))
 
 
 def inline_keyboard(params: Mapping[str, Any]) -> Json | None:

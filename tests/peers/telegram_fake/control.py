@@ -8,11 +8,13 @@ from typing import Final, Self, TypeVar
 
 import anyio.to_thread
 
+from peers.clock import Clock, ManualClock, SystemClock
+from peers.faults import Callback, Cut, Fault, Faults, Gate, Hold, Reply, Stage
 from peers.telegram_fake.chats import Bot
-from peers.telegram_fake.clock import Clock, SystemClock
+from peers.telegram_fake.delivery import Deliverer
 from peers.telegram_fake.errors import BotError, Json, too_many
-from peers.telegram_fake.faults import Callback, Cut, Fault, Faults, Gate, Hold, Reply
-from peers.telegram_fake.journal import Call, Stage
+from peers.telegram_fake.hook import Delivery
+from peers.telegram_fake.journal import Call
 from peers.telegram_fake.limits import Floodgate, Limits
 from peers.telegram_fake.messages import Shown
 from peers.telegram_fake.parameters import canonical
@@ -20,7 +22,7 @@ from peers.telegram_fake.people import People
 from peers.telegram_fake.polling import Poller
 from peers.telegram_fake.server import Server
 from peers.telegram_fake.updates import UpdateQueue
-from peers.telegram_fake.world import Draft, Notice, Press, World
+from peers.telegram_fake.world import Draft, Notice, Press, Rich, World
 
 TOKEN: Final = "700700:AAFixtureTokenOfABotThatIsNoWhere0x"
 USERNAME: Final = "dragoman_bot"
@@ -43,7 +45,8 @@ class TelegramFake(People):
 
     All methods are synchronous unless they say otherwise, and may be called from any thread.
     ``strict`` refuses what the reference does not know. ``conflict_pause`` and ``repeat_wait``
-    are the waits of R6 and R5a, in seconds.
+    are the waits of R6 and R5a, in seconds. ``loopback_webhooks`` lets a webhook be on this
+    machine, also without TLS; ``webhook_scale`` shortens the waits of R26.
     """
 
     def __init__(
@@ -58,19 +61,29 @@ class TelegramFake(People):
         reads_all_groups: bool = True,
         conflict_pause: float = 3.0,
         repeat_wait: float = 3.0,
+        loopback_webhooks: bool = False,
+        webhook_scale: float = 1.0,
+        rich: Rich = "known",
+        private_topics: bool = False,
     ) -> None:
         time = clock or SystemClock()
-        bot = Bot(int(token.partition(":")[0]), username, reads_all_groups)
+        bot = Bot(int(token.partition(":")[0]), username, reads_all_groups, private_topics)
         gate = Floodgate(time, limits or Limits())
-        super().__init__(World(bot, time, UpdateQueue(time, first_update), gate))
+        updates = UpdateQueue(time, first_update)
+        world = World(bot, time, updates, gate, strict=strict, rich=rich)
+        world.loopback_webhooks = loopback_webhooks
+        super().__init__(world)
         self.token = token
         self._faults = Faults()
         poller = Poller(self._world, conflict_pause, repeat_wait)
-        self._server = Server(token, self._world, self._faults, poller, strict)
+        deliverer = Deliverer(self._world, webhook_scale)
+        self._server = Server(token, self._world, self._faults, poller, deliverer)
 
     def __enter__(self) -> Self:
         self._server.start()
         self._world.on_update = self._server.wake
+        if isinstance(self._world.clock, ManualClock):
+            self._world.clock.watchers.append(self._server.tick)
         return self
 
     def __exit__(
@@ -80,6 +93,8 @@ class TelegramFake(People):
         trace: TracebackType | None,
     ) -> None:
         self._world.on_update = lambda: None
+        if isinstance(self._world.clock, ManualClock):
+            self._world.clock.watchers.remove(self._server.tick)
         self._server.stop()
         if kind is None and self._server.errors:
             raise RuntimeError("the fake itself failed") from self._server.errors[0]
@@ -119,6 +134,16 @@ class TelegramFake(People):
             if one.sender == self.bot_id and not one.deleted
         ]
 
+    @property
+    def rich(self) -> Rich:
+        """R27: whether the server knows rich messages; it may change its mind."""
+        return self._world.rich
+
+    @rich.setter
+    def rich(self, rich: Rich) -> None:
+        with self._world.changed:
+            self._world.rich = rich
+
     def notices(self, chat_id: int, action: str = "typing") -> list[Notice]:
         """Return the chat actions of a kind, with their times and topics."""
         with self._world.changed:
@@ -136,6 +161,7 @@ class TelegramFake(People):
             return press.answer
 
     def commands(self, scope: str = "default", language: str = "") -> list[Json]:
+        """R28: return the commands of a scope, such as ``chat:-100`` or ``chat_member:-100:7``."""
         with self._world.changed:
             return list(self._world.commands.get((scope, language), []))
 
@@ -143,6 +169,12 @@ class TelegramFake(People):
         """Return the ids of the updates that the bot has not confirmed."""
         with self._world.changed:
             return self._world.updates.pending()
+
+    @property
+    def deliveries(self) -> list[Delivery]:
+        """Every attempt to deliver to a webhook so far, in order of their ends."""
+        with self._world.changed:
+            return list(self._world.deliveries)
 
     def skip_updates(self, count: int) -> None:
         """Leave a gap in the ids of updates."""
@@ -153,7 +185,7 @@ class TelegramFake(People):
         with self._world.changed:
             return self._world.files.content(file_id)
 
-    def until(self, predicate: Callable[[], T], limit: float = 10.0) -> T:
+    def until(self, predicate: Callable[[], T], limit: float = 60.0) -> T:
         """Wait until ``predicate`` holds, looked at after every change; return what it returned."""
         with self._world.changed:
             found = self._world.changed.wait_for(predicate, limit)
@@ -162,7 +194,7 @@ class TelegramFake(People):
                 raise TimeoutError(f"not within {limit} s; the last calls were {last}")
             return found
 
-    async def reached(self, predicate: Callable[[], T], limit: float = 10.0) -> T:
+    async def reached(self, predicate: Callable[[], T], limit: float = 60.0) -> T:
         """The same without blocking the caller's loop."""
         return await anyio.to_thread.run_sync(self.until, predicate, limit)
 

@@ -13,14 +13,17 @@ from peers.telegram_fake.checks import (
     parse,
     parse_text,
 )
+from peers.telegram_fake.discussions import repeat_edit
 from peers.telegram_fake.errors import NOT_MODIFIED, QUERY_TOO_OLD, Json, bad
 from peers.telegram_fake.journal import Call
 from peers.telegram_fake.messages import Message
+from peers.telegram_fake.rich import check_known, read_rich, rich_body
 from peers.telegram_fake.text import Formatted
 from peers.telegram_fake.updates import LIFETIMES
 from peers.telegram_fake.world import World
 
 DELETABLE: Final = 48 * 3600.0
+MAX_DELETED: Final = 100
 EMOJI: Final = frozenset(
     "👍 👎 ❤ 🔥 🥰 👏 😁 🤔 🤯 😱 🤬 😢 🎉 🤩 🤮 💩 🙏 👌 🕊 🤡 🥱 🥴 😍 🐳 ❤‍🔥 🌚 🌭 💯 🤣 ⚡ 🍌 🏆 💔 🤨 "
     "😐 🍓 🍾 💋 🖕 😈 😴 😭 🤓 👻 👨‍💻 👀 🎃 🙈 😇 😨 🤝 ✍ 🤗 🫡 🎅 🎄 ☃ 💅 🤪 🗿 🆒 💘 🙉 🦄 😘 💊 🙊 😎 👾 "
@@ -28,9 +31,9 @@ EMOJI: Final = frozenset(
 )
 
 
-def edit_message_text(world: World, call: Call) -> Json:
-    if call.params.get("rich_message") is not None:
-        raise bad("rich messages are not part of this server")
+def edit_message_text(world: World, call: Call) -> Json | bool:
+    if call.params.get("rich_message") is not None and world.rich != "unknown":
+        return _edit_rich(world, call)
     formatted = parse_text(call.params)
     chat, message = _target(world, call)
     if message.media:
@@ -40,7 +43,20 @@ def edit_message_text(world: World, call: Call) -> Json:
     return _change(world, chat, message, body, inline_keyboard(call.params))
 
 
-def edit_message_caption(world: World, call: Call) -> Json:
+def _edit_rich(world: World, call: Call) -> Json | bool:
+    """R27: give a message rich content, whether it had such before or a plain text."""
+    check_known(world)
+    if call.params.get("text"):
+        raise bad("a message has a text or rich content, not both")
+    content = read_rich(world, call)
+    chat, message = _target(world, call)
+    if message.media:
+        raise bad("there is no text in the message to edit")
+    markup = inline_keyboard(call.params)
+    return _change(world, chat, message, rich_body(content), markup, content)
+
+
+def edit_message_caption(world: World, call: Call) -> Json | bool:
     caption = fit_caption(parse(call.params, "caption"))
     chat, message = _target(world, call)
     if not message.media:
@@ -48,24 +64,42 @@ def edit_message_caption(world: World, call: Call) -> Json:
     return _change(world, chat, message, caption, inline_keyboard(call.params))
 
 
-def edit_message_reply_markup(world: World, call: Call) -> Json:
+def edit_message_reply_markup(world: World, call: Call) -> Json | bool:
     chat, message = _target(world, call)
-    return _change(world, chat, message, message.body, inline_keyboard(call.params))
+    markup = inline_keyboard(call.params)
+    return _change(world, chat, message, message.body, markup, message.rich)
 
 
 def delete_message(world: World, call: Call) -> bool:
-    """R11: own messages for 48 hours; those of others in private chats and as administrator."""
     chat = open_chat(world, call.params)
     message = world.find(chat, call.params.get("message_id"))
     if message is None:
         raise bad("message to delete not found")
+    _delete(world, chat, message)
+    return True
+
+
+def delete_messages(world: World, call: Call) -> bool:
+    """R11: up to a hundred messages; those that are not there are passed over."""
+    chat = open_chat(world, call.params)
+    numbers = call.params.get("message_ids")
+    if not isinstance(numbers, list) or not numbers:
+        raise bad("message identifiers are not specified")
+    if len(numbers) > MAX_DELETED:
+        raise bad("too many message identifiers specified")
+    for message in filter(None, [world.find(chat, number) for number in numbers]):
+        _delete(world, chat, message)
+    return True
+
+
+def _delete(world: World, chat: Chat, message: Message) -> None:
+    """R11: own messages for 48 hours; those of others in private chats and as administrator."""
     foreign = message.sender != world.bot.id
     if foreign and chat.kind != "private" and not chat.bot_is_admin:
         raise bad("message can't be deleted")
     if world.clock.time() - message.date > DELETABLE and not chat.bot_is_admin:
         raise bad("message can't be deleted for everyone")
     message.deleted = True
-    return True
 
 
 def set_message_reaction(world: World, call: Call) -> bool:
@@ -97,7 +131,12 @@ def answer_callback_query(world: World, call: Call) -> bool:
 
 
 def _target(world: World, call: Call) -> tuple[Chat, Message]:
-    """R11: return a message of the bot's own that still exists."""
+    """R11, R21: return a message of the bot's own that still exists, or one by its inline id."""
+    if "inline_message_id" in call.params:
+        inline = world.inline.get(call.params["inline_message_id"])
+        if inline is None:
+            raise bad("MESSAGE_ID_INVALID")
+        return inline.chat, inline
     chat = open_chat(world, call.params)
     number: Any = call.params.get("message_id")
     if number is None:
@@ -111,15 +150,24 @@ def _target(world: World, call: Call) -> tuple[Chat, Message]:
 
 
 def _change(
-    world: World, chat: Chat, message: Message, body: Formatted, markup: Json | None
-) -> Json:
+    world: World,
+    chat: Chat,
+    message: Message,
+    body: Formatted,
+    markup: Json | None,
+    rich: Json | None = None,
+) -> Json | bool:
     """R11: a change without a difference is refused; a keyboard that is not named goes away."""
     world.gate.edit(chat)
-    if body == message.body and markup == message.markup:
+    same = (body, rich) == (message.body, message.rich)
+    if same and markup == message.markup:
         raise bad(NOT_MODIFIED)
     message.markup = markup
-    if body != message.body:
-        message.change(body, world.clock.time())
+    if not same:
+        message.change(body, world.clock.time(), rich)
     else:
         message.edited = world.clock.time()
+    if message in world.inline.values():
+        return True
+    repeat_edit(world, message)
     return world.wire(message)

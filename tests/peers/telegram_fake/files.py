@@ -18,6 +18,16 @@ _OF_KIND: Final[Json] = {
     "voice": {"duration": 1},
     "audio": {"duration": 1},
     "video": {"duration": 1, "width": 320, "height": 240},
+    "animation": {"duration": 1, "width": 320, "height": 240},
+    "video_note": {"duration": 1, "length": 240},
+    "sticker": {
+        "type": "regular",
+        "width": 512,
+        "height": 512,
+        "is_animated": False,
+        "is_video": False,
+        "emoji": "👍",
+    },
 }
 """What each kind has beside its file."""
 
@@ -64,6 +74,10 @@ class FileStore:
     def download(self, path: str) -> Upload | None:
         return next((upload for place, upload in self._files.values() if place == path), None)
 
+    def medium(self, kind: str, content: Upload | str) -> Json:
+        """Return a message's part for a file of any kind."""
+        return self.photo(content) if kind == "photo" else self.document(content, kind)
+
     def photo(self, content: Upload | str) -> Json:
         """Return a message's ``photo``: two sizes of one picture."""
         if isinstance(content, Upload) and len(content.content) > MAX_PHOTO:
@@ -78,11 +92,13 @@ class FileStore:
         return {"photo": found}
 
     def document(self, content: Upload | str, kind: str = "document") -> Json:
-        """Return a message's ``document``, or ``voice``, ``audio`` or ``video``."""
+        """Return a message's ``document``, or ``voice``, ``audio``, ``video`` and the like."""
         file_id = self._resolve(content, "documents")
         upload = self._files[file_id][1]
-        more: Json = {"mime_type": upload.media_type} | _OF_KIND[kind]
-        if kind != "voice":
+        more: Json = dict(_OF_KIND[kind])
+        if kind not in {"video_note", "sticker"}:
+            more["mime_type"] = upload.media_type
+        if kind not in {"voice", "video_note", "sticker"}:
             more["file_name"] = upload.name
         return {kind: self._identity(file_id) | more}
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Literal
+from typing import Any
 
 import attrs
 
+from peers.faults import Stage
 from peers.telegram_fake.errors import Json
 from peers.telegram_fake.files import Upload
-
-Stage = Literal["arrived", "applied", "answered"]
 
 
 @attrs.define(eq=False)

@@ -8,8 +8,8 @@ from typing import Final
 
 import attrs
 
+from peers.clock import Clock
 from peers.telegram_fake.chats import Chat
-from peers.telegram_fake.clock import Clock
 from peers.telegram_fake.errors import too_many
 
 MINUTE: Final = 60.0

@@ -9,6 +9,7 @@ import attrs
 
 from peers.telegram_fake.chats import Chat
 from peers.telegram_fake.errors import Json
+from peers.telegram_fake.rich_shapes import buttons, written
 from peers.telegram_fake.text import Formatted
 
 
@@ -33,13 +34,15 @@ class Shown:
     thread: int | None = None
     reply_to: int | None = None
     buttons: tuple[tuple[str, ...], ...] = ()
-    """The labels of the inline keyboard, row by row."""
+    """The labels of the inline keyboard, row by row; then those inside of a rich message."""
     files: tuple[str, ...] = ()
     """The ids of its files."""
     reactions: Mapping[int, tuple[str, ...]] = attrs.field(factory=dict)
     """Emoji by the id of who reacted."""
     entities: tuple[Json, ...] = ()
     """How the text is formatted, and what Telegram found in it by itself."""
+    blocks: tuple[Json, ...] = ()
+    """R27: what a rich message is made of; ``text`` has its words then."""
 
 
 @attrs.define(eq=False)
@@ -61,7 +64,13 @@ class Message:
     thread: int | None = None
     reply_to: int | None = None
     album: str = ""
+    quote: Json | None = None
+    """R30: the words of the message replied to that it is about."""
+    source: tuple[int, int] | None = None
+    """R29: the channel's post that it repeats in the discussion group."""
     preview: Json | None = None
+    rich: Json | None = None
+    """R27: the content of a rich message; ``body`` says it in plain words then."""
     edited: float | None = None
     versions: list[Version] = attrs.field(factory=list)
     reactions: dict[int, tuple[str, ...]] = attrs.field(factory=dict)
@@ -72,9 +81,16 @@ class Message:
     def alive(self) -> bool:
         return not (self.deleted or self.forgotten)
 
-    def change(self, body: Formatted, at: float) -> None:
+    @property
+    def buttons(self) -> list[list[Json]]:
+        """The rows of its inline keyboard, and what can be pressed in a rich message."""
+        rows: list[list[Json]] = list((self.markup or {}).get("inline_keyboard", []))
+        inside = list(buttons((self.rich or {}).get("blocks", [])))
+        return rows + ([inside] if inside else [])
+
+    def change(self, body: Formatted, at: float, rich: Json | None = None) -> None:
         """Show another text."""
-        self.body, self.edited = body, at
+        self.body, self.edited, self.rich = body, at, rich
         self.versions.append(Version(at, body.text))
 
     def json(self, original: Message | None = None) -> Json:
@@ -92,14 +108,18 @@ class Message:
             found["is_topic_message"] = True
         if original is not None and original.alive:
             found["reply_to_message"] = original.json()
+        if self.quote is not None:
+            found["quote"] = self.quote
         return found | self._content() | self.service
 
     def _content(self) -> Json:
         found: Json = dict(self.media)
         text, entities = ("caption", "caption_entities") if self.media else ("text", "entities")
-        if self.body.text:
+        if self.rich is not None:
+            found["rich_message"] = self.rich
+        elif self.body.text:
             found[text] = self.body.text
-        if self.body.entities:
+        if self.body.entities and self.rich is None:
             found[entities] = list(self.body.entities)
         if self.album:
             found["media_group_id"] = self.album
@@ -110,7 +130,6 @@ class Message:
         return found
 
     def shown(self) -> Shown:
-        rows = (self.markup or {}).get("inline_keyboard", [])
         return Shown(
             message_id=self.id,
             sender=self.sender,
@@ -119,15 +138,18 @@ class Message:
             deleted=self.deleted,
             thread=self.thread,
             reply_to=self.reply_to,
-            buttons=tuple(tuple(button["text"] for button in row) for row in rows),
+            buttons=tuple(
+                tuple("".join(written(button["text"])) for button in row) for row in self.buttons
+            ),
             files=tuple(file_ids(self.media)),
             reactions=dict(self.reactions),
             entities=self.body.entities,
+            blocks=tuple((self.rich or {}).get("blocks", ())),
         )
 
 
 def file_ids(media: Mapping[str, Any]) -> list[str]:
     """Return the ids of a message's files: of a photo, its largest size."""
     found = [media["photo"][-1]["file_id"]] if "photo" in media else []
-    kinds = ("document", "voice", "audio", "video")
+    kinds = ("document", "voice", "audio", "video", "animation", "video_note", "sticker")
     return found + [media[kind]["file_id"] for kind in kinds if kind in media]

@@ -47,22 +47,38 @@ _TABLE: Final[Mapping[str, str]] = {
     + _CAPTION
     + "video:file duration:int width:int height:int thumbnail:file cover:file start_timestamp:int "
     "show_caption_above_media:flag has_spoiler:flag supports_streaming:flag",
+    "sendAnimation": _ALONE
+    + _CAPTION
+    + "animation:file duration:int width:int height:int thumbnail:file "
+    "show_caption_above_media:flag has_spoiler:flag",
+    "sendVideoNote": _ALONE + "video_note:file duration:int length:int thumbnail:file",
     "sendMediaGroup": _SEND + "media:json",
     "sendMessageDraft": "chat_id:chat message_thread_id:int draft_id:int text:text parse_mode:text "
     "entities:json can_stop:flag keep_on_stop:flag",
+    "sendRichMessage": _ALONE + "rich_message:json",
+    "sendRichMessageDraft": "chat_id:chat message_thread_id:int draft_id:int rich_message:json "
+    "can_stop:flag keep_on_stop:flag",
     "sendChatAction": "business_connection_id:text chat_id:chat message_thread_id:int action:text",
     "editMessageText": _EDIT
     + "text:text parse_mode:text entities:json link_preview_options:json rich_message:json",
     "editMessageCaption": _EDIT + _CAPTION + "show_caption_above_media:flag",
     "editMessageReplyMarkup": _EDIT,
     "deleteMessage": "chat_id:chat message_id:int",
+    "deleteMessages": "chat_id:chat message_ids:json",
     "setMessageReaction": "chat_id:chat message_id:int reaction:json is_big:flag",
     "answerCallbackQuery": "callback_query_id:text text:text show_alert:flag url:text "
     "cache_time:int",
     "setMyCommands": "commands:json scope:json language_code:text",
+    "getMyCommands": "scope:json language_code:text",
+    "deleteMyCommands": "scope:json language_code:text",
+    "setChatMenuButton": "chat_id:int menu_button:json",
+    "getChatMenuButton": "chat_id:int",
+    "setMyName": "name:text language_code:text",
+    "getMyName": "language_code:text",
     "getFile": "file_id:text",
     "getChat": "chat_id:chat",
     "createForumTopic": "chat_id:chat name:text icon_color:int icon_custom_emoji_id:text",
+    "editForumTopic": "chat_id:chat message_thread_id:int name:text icon_custom_emoji_id:text",
     "closeForumTopic": "chat_id:chat message_thread_id:int",
     "reopenForumTopic": "chat_id:chat message_thread_id:int",
     "deleteForumTopic": "chat_id:chat message_thread_id:int",
@@ -72,6 +88,7 @@ PARAMETERS: Final[Mapping[str, Mapping[str, str]]] = {
     method: dict(item.split(":") for item in row.split()) for method, row in _TABLE.items()
 }
 FIELDS: Final[Mapping[str, frozenset[str]]] = {
+    "rich_message": frozenset("html markdown is_rtl skip_entity_detection blocks media".split()),
     "link_preview_options": frozenset(
         "is_disabled url prefer_small_media prefer_large_media show_above_text".split()
     ),

@@ -1,19 +1,22 @@
-"""What people do: they write, edit, press, react, join, block. Each returns what the bot is sent."""
+"""What people do of themselves: they write, edit, join, block. Each returns what the bot is sent."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import mimetypes
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
 
-from peers.telegram_fake.account import open_topic, remove_topic
-from peers.telegram_fake.chats import Chat, Kind, Person, Topic
+from peers.telegram_fake.audience import Audience
+from peers.telegram_fake.chats import Chat, Kind, Topic
+from peers.telegram_fake.discussions import find_repeated, repeat, repeat_edit
 from peers.telegram_fake.errors import Json
 from peers.telegram_fake.files import Upload
 from peers.telegram_fake.messages import Message
+from peers.telegram_fake.origins import external_reply, from_hidden, origin, quote
 from peers.telegram_fake.text import Formatted, finish
-from peers.telegram_fake.world import Press, World
+from peers.telegram_fake.topics import open_topic, remove_topic
 
 
 @attrs.frozen
@@ -24,25 +27,9 @@ class Said:
     message_id: int
 
 
-@attrs.frozen
-class Pressed:
-    """A button that somebody pressed."""
-
-    update_id: int | None
-    query_id: str
-
-
 @attrs.define(eq=False, slots=False, repr=False)
-class People:
+class People(Audience):
     """The side of the people. Every method may be called from any thread."""
-
-    _world: World
-    _people: dict[int, Person] = attrs.field(factory=dict, init=False)
-
-    def person(self, number: int, first_name: str, **more: str) -> Person:
-        """Give somebody a name."""
-        found = self._people[number] = Person(number, first_name, **more)
-        return found
 
     def add_chat(self, chat_id: int, kind: Kind, title: str = "", **more: Any) -> Chat:
         """Make a chat that the bot is in. Others come into being when somebody writes there."""
@@ -76,13 +63,19 @@ class People:
         text: str = "",
         *,
         thread: int | None = None,
-        reply_to: int | None = None,
+        reply_to: int | tuple[int, int] | None = None,
+        quoting: str = "",
         media_group: str = "",
         photo: bytes | None = None,
         document: tuple[str, bytes] | None = None,
+        file: tuple[str, str, bytes] | None = None,
         extra: Mapping[str, Any] | None = None,
     ) -> Said:
-        """Write a message; with a file, the text is its caption. ``extra`` goes in as it is."""
+        """Write a message; with a file, the text is its caption. ``extra`` goes in as it is.
+
+        ``file`` is one of any kind: kind, name, content. ``reply_to`` names a message here, or
+        one elsewhere by chat and number; ``quoting`` the words of it that the answer is about.
+        """
         world = self._world
         with world.changed:
             chat = world.meet(chat_id, topics=thread is not None)
@@ -93,14 +86,57 @@ class People:
                 user,
                 self._author(chat, user),
                 body=finish(Formatted(text), may_be_empty=True),
-                media=self._media(photo, document),
+                media=self._media(photo, document, file),
                 thread=thread,
-                reply_to=reply_to,
                 album=media_group,
-                service=dict(extra or {}),
+                **self._reference(chat, reply_to, quoting, dict(extra or {})),
             )
-        kind = "channel_post" if chat.kind == "channel" else "message"
-        return Said(self._push(kind, message), message.id)
+        return self._tell(message)
+
+    def album(self, chat_id: int, user: int, photos: Sequence[bytes], text: str = "") -> list[Said]:
+        """Send several photos at once; the text stands below the first."""
+        with self._world.changed:
+            group = f"{self._world.next_album()}"
+        return [
+            self.say(chat_id, user, "" if index else text, photo=photo, media_group=group)
+            for index, photo in enumerate(photos)
+        ]
+
+    def forward(
+        self, chat_id: int, user: int, source: tuple[int, int], *, hidden: bool = False
+    ) -> Said:
+        """R30: forward a message; its author may be one who hides behind a name."""
+        world = self._world
+        with world.changed:
+            original = world.messages[source]
+            found = origin(original)
+            if hidden and found["type"] == "user":
+                found = from_hidden(found["sender_user"]["first_name"], found["date"])
+            chat = world.meet(chat_id)
+            message = world.add(
+                chat,
+                user,
+                self._author(chat, user),
+                body=original.body,
+                media=original.media,
+                rich=original.rich,
+                service={"forward_origin": found},
+            )
+        return self._tell(message)
+
+    def link(self, channel_id: int, group_id: int) -> None:
+        """R29: let a channel's posts be discussed in a supergroup."""
+        with self._world.changed:
+            channel, group = self._world.chats[channel_id], self._world.chats[group_id]
+            channel.linked, group.linked = group.id, channel.id
+
+    def repeated(self, channel_id: int, message_id: int) -> int:
+        """R29: return the number that a channel's post has in its discussion group."""
+        with self._world.changed:
+            found = find_repeated(self._world, self._world.messages[channel_id, message_id])
+            if found is None:
+                raise LookupError(f"post {message_id} is not shown in a group")
+            return found.id
 
     def edit(self, chat_id: int, message_id: int, text: str) -> int | None:
         """Change what a message says, and return the update's id."""
@@ -109,44 +145,10 @@ class People:
             message = world.messages[chat_id, message_id]
             message.change(finish(Formatted(text)), world.clock.time())
         channel = message.chat.kind == "channel"
-        return self._push("edited_channel_post" if channel else "edited_message", message)
-
-    def press(
-        self, chat_id: int, message_id: int, user: int, data: str, *, unseen: bool = False
-    ) -> Pressed:
-        """R21: press a button; ``unseen`` presses one that the message does not show any more."""
-        world = self._world
+        told = self._push("edited_channel_post" if channel else "edited_message", message)
         with world.changed:
-            message = world.messages[chat_id, message_id]
-            rows = (message.markup or {}).get("inline_keyboard", [])
-            if not unseen and not any(b.get("callback_data") == data for row in rows for b in row):
-                raise LookupError(f"message {message_id} has no button {data!r}")
-            query_id = str(4_000_000_000_000_000_000 + next(world.numbers))
-            world.presses[query_id] = Press(query_id, world.clock.time())
-            body = {
-                "id": query_id,
-                "from": self._user(user).json,
-                "message": self._accessible(message),
-                "chat_instance": str(-chat_id),
-                "data": data,
-            }
-        return Pressed(world.push("callback_query", body), query_id)
-
-    def react(self, chat_id: int, message_id: int, user: int, *emoji: str) -> int | None:
-        """R23: set somebody's reactions to a message; none takes them back."""
-        world = self._world
-        with world.changed:
-            message = world.messages[chat_id, message_id]
-            before, message.reactions[user] = message.reactions.get(user, ()), emoji
-            body = {
-                "chat": message.chat.json,
-                "message_id": message_id,
-                "user": self._user(user).json,
-                "date": int(world.clock.time()),
-                "old_reaction": [{"type": "emoji", "emoji": one} for one in before],
-                "new_reaction": [{"type": "emoji", "emoji": one} for one in emoji],
-            }
-        return world.push("message_reaction", body)
+            repeat_edit(world, message)
+        return told
 
     def block(self, chat_id: int) -> int | None:
         """R14: block the bot in a private chat."""
@@ -192,32 +194,56 @@ class People:
         [kind] = (key for key in update if key != "update_id")
         return self._world.push(kind, update[kind])
 
+    def _tell(self, message: Message) -> Said:
+        """Tell the bot of a new message; of a channel's, where it is discussed too."""
+        kind = "channel_post" if message.chat.kind == "channel" else "message"
+        told = self._push(kind, message)
+        with self._world.changed:
+            repeat(self._world, message)
+        return Said(told, message.id)
+
+    def _reference(
+        self, chat: Chat, reply_to: int | tuple[int, int] | None, quoting: str, service: Json
+    ) -> dict[str, Any]:
+        """Return what a message says of the one that it answers."""
+        if reply_to is None:
+            return {"service": service}
+        if isinstance(reply_to, int):
+            found = self._world.messages.get((chat.id, reply_to))
+            about: dict[str, Any] = {"service": service, "reply_to": reply_to}
+        else:
+            found = self._world.messages[reply_to]
+            about = {"service": service | {"external_reply": external_reply(found)}}
+        if quoting and found is not None:
+            about["quote"] = quote(found, Formatted(quoting))
+        return about
+
     def _push(self, kind: str, message: Message) -> int | None:
         with self._world.changed:
             body = self._world.wire(message)
         return self._world.push(kind, body)
-
-    def _user(self, number: int) -> Person:
-        return self._people.get(number) or Person(number)
 
     def _author(self, chat: Chat, user: int) -> Json:
         if chat.kind == "channel":
             return {"sender_chat": chat.json}
         return {"from": self._user(user).json}
 
-    def _media(self, photo: bytes | None, document: tuple[str, bytes] | None) -> Json:
+    def _media(
+        self,
+        photo: bytes | None,
+        document: tuple[str, bytes] | None,
+        file: tuple[str, str, bytes] | None,
+    ) -> Json:
         files = self._world.files
+        if file is not None:
+            kind, name, content = file
+            guessed = mimetypes.guess_type(name)[0] or "application/octet-stream"
+            return files.medium(kind, Upload(name, content, guessed))
         if photo is not None:
             return files.photo(Upload("photo.jpg", photo, "image/jpeg"))
         if document is not None:
             return files.document(Upload(*document))
         return {}
-
-    def _accessible(self, message: Message) -> Json:
-        """R21: of a message that is gone, a press only says where it was."""
-        if message.alive:
-            return self._world.wire(message)
-        return {"chat": message.chat.json, "message_id": message.id, "date": 0}
 
     def _membership(self, chat_id: int, old: str, new: str, reason: str) -> int | None:
         world = self._world

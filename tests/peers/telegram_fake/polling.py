@@ -45,7 +45,7 @@ class Poller:
 
     async def poll(self, params: Json) -> list[Json]:
         """R1 to R6: one getUpdates."""
-        if self._world.webhook:
+        if self._world.hook is not None:
             raise await self._conflict(WEBHOOK_IS_SET)
         offset = _int32(params.get("offset", 0))
         limit = min(max(params.get("limit", 100), 1), 100)

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Protocol
+from urllib.parse import parse_qsl
 
 import attrs
-from aiohttp import BodyPartReader, web
+from aiohttp import BodyPartReader, ClientResponse, MultipartReader, web
 
-from peers.telegram_fake.errors import bad
+from peers.telegram_fake.errors import BotError, bad
 from peers.telegram_fake.files import Upload
+
+
+class Parts(Protocol):
+    """A form that comes in parts."""
+
+    async def next(self) -> Any: ...
 
 
 @attrs.frozen
@@ -28,7 +35,24 @@ async def read_request(request: web.Request) -> Raw:
     elif request.content_type == "application/x-www-form-urlencoded":
         raw.params.update({name: str(value) for name, value in (await request.post()).items()})
     elif request.content_type == "multipart/form-data":
-        await _read_parts(request, raw)
+        await read_parts(await request.multipart(), raw)
+    return raw
+
+
+async def read_answer(response: ClientResponse) -> Raw:
+    """Read what a webhook's answer asks for; an answer that is not readable asks for nothing."""
+    raw = Raw()
+    if response.content_type == "multipart/form-data":
+        await read_parts(MultipartReader.from_response(response), raw)
+        return raw
+    content = await response.read()
+    try:
+        if response.content_type == "application/json":
+            raw.params.update(_object(content))
+        elif response.content_type == "application/x-www-form-urlencoded":
+            raw.params.update(parse_qsl(content.decode()))
+    except (BotError, ValueError):
+        return Raw()
     return raw
 
 
@@ -42,8 +66,8 @@ def _object(body: bytes) -> dict[str, Any]:
     return found
 
 
-async def _read_parts(request: web.Request, raw: Raw) -> None:
-    reader = await request.multipart()
+async def read_parts(reader: Parts, raw: Raw) -> None:
+    """Add the parts of a form: fields and files."""
     while (part := await reader.next()) is not None:
         assert isinstance(part, BodyPartReader)
         content = bytes(await part.read())

@@ -5,51 +5,23 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import Any, Final
 
 import attrs
 from aiohttp import ClientPayloadError, web
 
-from peers.telegram_fake import account, editing, sending
+from peers.faults import Action, Cut, Delay, Faults, Hold, Reply, Stage
+from peers.telegram_fake.delivery import Deliverer
 from peers.telegram_fake.errors import BotError, Json
-from peers.telegram_fake.faults import Action, Cut, Delay, Faults, Hold, Reply
-from peers.telegram_fake.journal import Call, Stage
+from peers.telegram_fake.journal import Call
+from peers.telegram_fake.methods import METHODS
 from peers.telegram_fake.parameters import canonical, read
 from peers.telegram_fake.polling import Poller
 from peers.telegram_fake.requests import Raw, read_request
 from peers.telegram_fake.world import World
 
-Method = Callable[[World, Call], Any]
-METHODS: Final[Mapping[str, Method]] = {
-    "getMe": account.get_me,
-    "getChat": account.get_chat,
-    "getFile": account.get_file,
-    "setWebhook": account.set_webhook,
-    "deleteWebhook": account.delete_webhook,
-    "getWebhookInfo": account.get_webhook_info,
-    "setMyCommands": account.set_my_commands,
-    "createForumTopic": account.create_forum_topic,
-    "closeForumTopic": account.close_forum_topic,
-    "reopenForumTopic": account.reopen_forum_topic,
-    "deleteForumTopic": account.delete_forum_topic,
-    "sendMessage": sending.send_message,
-    "sendPhoto": sending.send_photo,
-    "sendDocument": sending.send_document,
-    "sendVoice": sending.send_voice,
-    "sendAudio": sending.send_audio,
-    "sendVideo": sending.send_video,
-    "sendMediaGroup": sending.send_media_group,
-    "sendMessageDraft": sending.send_message_draft,
-    "sendChatAction": sending.send_chat_action,
-    "editMessageText": editing.edit_message_text,
-    "editMessageCaption": editing.edit_message_caption,
-    "editMessageReplyMarkup": editing.edit_message_reply_markup,
-    "deleteMessage": editing.delete_message,
-    "setMessageReaction": editing.set_message_reaction,
-    "answerCallbackQuery": editing.answer_callback_query,
-}
 _MAX_BODY: Final = 64 << 20
 _PATIENCE: Final = 10.0
 
@@ -90,7 +62,7 @@ class Server:
     world: World
     faults: Faults
     poller: Poller
-    strict: bool = True
+    deliverer: Deliverer
     port: int = 0
     loop: asyncio.AbstractEventLoop = attrs.field(init=False)
     errors: list[BaseException] = attrs.field(factory=list)
@@ -116,8 +88,13 @@ class Server:
             raise RuntimeError("a callback of the fake has not come back")
 
     def wake(self) -> None:
-        """Let the poll that waits look again; from any thread."""
+        """Tell of an update; from any thread."""
         self.loop.call_soon_threadsafe(self.poller.wake)
+        self.tick()
+
+    def tick(self) -> None:
+        """Tell of a later time; from any thread."""
+        self.loop.call_soon_threadsafe(self.deliverer.wake)
 
     def _run(self, ready: Future[int]) -> None:
         with asyncio.Runner(loop_factory=lambda: self.loop) as runner:
@@ -129,12 +106,16 @@ class Server:
         # Every request has ended by then; connections that idle are not waited for.
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
+        self.deliverer.perform = self._perform
+        delivering = asyncio.create_task(self._deliver())
         try:
             site = web.TCPSite(runner, "127.0.0.1", 0)
             await site.start()
             ready.set_result(runner.addresses[0][1])
             await self._stopping.wait()
         finally:
+            delivering.cancel()
+            await asyncio.gather(delivering, return_exceptions=True)
             for task in self._open:
                 task.cancel()
             await runner.cleanup()
@@ -198,11 +179,34 @@ class Server:
             raise _Gone
         return await self._write(request, call, answer)
 
+    async def _deliver(self) -> None:
+        try:
+            await self.deliverer.run()
+        except Exception as error:
+            self.errors.append(error)
+
+    async def _perform(self, spelling: str, raw: Raw) -> None:
+        """R26: run a method that a webhook answered with; nobody is told what came of it."""
+        method = canonical(spelling)
+        if method is None:
+            return
+        call, mistaken = self._admit(method, raw)
+        answer = _refusal(mistaken) if mistaken else await self._apply(call)
+        call.status, call.answer = answer.status, answer.body
+        self._mark(call, "applied", "by webhook")
+
     async def _begin(self, request: web.Request, method: str) -> tuple[Call, BotError | None]:
-        raw, params, mistaken = Raw(), dict[str, Any](), None
         try:
             raw = await _request(request)
-            params = read(method, raw.params, raw.files, strict=self.strict)
+        except BotError as error:
+            return self._admit(method, Raw())[0], error
+        return self._admit(method, raw)
+
+    def _admit(self, method: str, raw: Raw) -> tuple[Call, BotError | None]:
+        """Read a call's parameters and put it in the journal, also one that is mistaken."""
+        mistaken = None
+        try:
+            params = read(method, raw.params, raw.files, strict=self.world.strict)
         except BotError as error:
             mistaken, params = error, dict(raw.params)
         with self.world.changed:
@@ -245,8 +249,10 @@ class Server:
             else:
                 with self.world.changed:
                     result = METHODS[call.method](self.world, call)
-                if call.method == "setWebhook" and self.world.webhook:
-                    self.poller.end_for_webhook()
+                if call.method in {"setWebhook", "deleteWebhook"}:
+                    self.deliverer.wake()
+                    if self.world.hook is not None:
+                        self.poller.end_for_webhook()
         except BotError as error:
             return _refusal(error)
         return _answer(200, {"ok": True, "result": result}, {})

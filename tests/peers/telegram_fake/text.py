@@ -15,6 +15,8 @@ from peers.telegram_fake.links import check_link
 MAX_TEXT: Final = 4096
 MAX_CAPTION: Final = 1024
 MAX_ENTITIES: Final = 100
+MAX_CALLBACK_DATA: Final = 64
+"""R21: bytes of a button's data."""
 
 _SPACES: Final = re.compile("[\x00-\x09\x0b\x0c\x0e-\x20]")
 _REMOVED: Final = re.compile("[\r\u2028-\u202e\u0333\u033f\u030a]")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, Final
 
 import attrs
 
-from peers.telegram_fake.clock import Clock
+from peers.clock import Clock
 from peers.telegram_fake.errors import Json
 
 KINDS: Final = frozenset(
@@ -39,11 +40,14 @@ _FUTURE: Final = 10
 
 
 @attrs.frozen
-class _Entry:
+class Entry:
+    """An update that nobody has confirmed; those of one ``order`` follow each other."""
+
     number: int
     update: Json
     size: int
     expires: float
+    order: Hashable
 
 
 @attrs.define(eq=False)
@@ -52,7 +56,7 @@ class UpdateQueue:
 
     _clock: Clock
     _next: int
-    _entries: deque[_Entry] = attrs.field(factory=deque)
+    _entries: deque[Entry] = attrs.field(factory=deque)
     _allowed: frozenset[str] = KINDS - ON_REQUEST
 
     def allow(self, kinds: Any) -> None:
@@ -76,7 +80,8 @@ class UpdateQueue:
         self._next += 1
         body = {"update_id": number, kind: update[kind]}
         expires = self._clock.time() + LIFETIMES.get(kind, DAY)
-        self._entries.append(_Entry(number, body, len(json.dumps(update[kind])) + 50, expires))
+        size, order = len(json.dumps(update[kind])) + 50, _order(kind, update[kind], number)
+        self._entries.append(Entry(number, body, size, expires, order))
         return number
 
     def skip(self, count: int) -> None:
@@ -108,6 +113,20 @@ class UpdateQueue:
         self._expire()
         return tuple(entry.number for entry in self._entries)
 
+    @property
+    def chosen(self) -> frozenset[str]:
+        """The kinds that the bot asked for; empty where it wants the default."""
+        return frozenset() if self._allowed == KINDS - ON_REQUEST else self._allowed
+
+    def first(self, count: int) -> list[Entry]:
+        """Return the oldest updates, without confirming anything."""
+        self._expire()
+        return list(itertools.islice(self._entries, count))
+
+    def drop(self, number: int) -> None:
+        """Confirm one update, as a webhook does."""
+        self._entries = deque(entry for entry in self._entries if entry.number != number)
+
     def clear(self) -> None:
         """Drop everything, as ``drop_pending_updates`` does."""
         self._entries.clear()
@@ -117,3 +136,13 @@ class UpdateQueue:
         now = self._clock.time()
         if any(entry.expires <= now for entry in self._entries):
             self._entries = deque(entry for entry in self._entries if entry.expires > now)
+
+
+def _order(kind: str, body: Any, number: int) -> Hashable:
+    """R26: messages of a chat follow each other; of other kinds, those of a chat or person."""
+    body = body if isinstance(body, dict) else {}
+    chat, person = body.get("chat") or {}, body.get("from") or body.get("user") or {}
+    if "message_id" in body and "reaction" not in kind:
+        kind = "message"
+    where = chat.get("id") or person.get("id")
+    return number if where is None else (kind, where)

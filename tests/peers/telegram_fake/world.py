@@ -5,18 +5,21 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 
+from peers.clock import Clock
 from peers.telegram_fake.chats import Bot, Chat
-from peers.telegram_fake.clock import Clock
 from peers.telegram_fake.errors import Json, bad
 from peers.telegram_fake.files import FileStore
+from peers.telegram_fake.hook import Delivery, Hook
 from peers.telegram_fake.journal import Call
 from peers.telegram_fake.limits import Floodgate
 from peers.telegram_fake.messages import Message, Version
 from peers.telegram_fake.updates import UpdateQueue
+
+Rich = Literal["known", "unknown", "refused"]
 
 
 @attrs.frozen
@@ -37,7 +40,11 @@ class Draft:
     chat_id: int
     draft_id: int
     text: str
+    """What it says; of a rich one, in plain words. Empty: the bot thinks."""
     thread: int | None = None
+    can_stop: bool = False
+    keep_on_stop: bool = False
+    rich: Json | None = None
 
 
 @attrs.define(eq=False)
@@ -66,9 +73,24 @@ class World:
     calls: list[Call] = attrs.field(factory=list)
     notices: list[Notice] = attrs.field(factory=list)
     drafts: list[Draft] = attrs.field(factory=list)
+    previews: dict[tuple[int, int | None], Draft] = attrs.field(factory=dict)
+    """The drafts that are shown, by chat and topic; R22 says for how long."""
+    stopped: set[tuple[int, int]] = attrs.field(factory=set)
+    """The drafts that people have stopped, by chat and number."""
+    strict: bool = True
+    rich: Rich = "known"
+    """R27: whether rich messages are part of this server; one may be too old, or want none."""
     presses: dict[str, Press] = attrs.field(factory=dict)
     commands: dict[tuple[str, str], list[Json]] = attrs.field(factory=dict)
-    webhook: Json = attrs.field(factory=dict)
+    menu_buttons: dict[int | None, Json] = attrs.field(factory=dict)
+    names: dict[str, str] = attrs.field(factory=dict)
+    """The bot's names by language."""
+    inline: dict[str, Message] = attrs.field(factory=dict)
+    """Messages that people sent by way of the bot: it knows their ids only."""
+    hook: Hook | None = None
+    loopback_webhooks: bool = False
+    """Whether a webhook may be on this machine, and without TLS."""
+    deliveries: list[Delivery] = attrs.field(factory=list)
     numbers: Iterator[int] = attrs.field(factory=lambda: itertools.count(1))
     on_update: Callable[[], None] = lambda: None
     _last: dict[int, int] = attrs.field(factory=dict)
@@ -141,4 +163,15 @@ class World:
         """
         target = message.reply_to if message.reply_to is not None else message.thread
         original = self.messages.get((message.chat.id, target)) if target is not None else None
-        return message.json(None if original is message else original)
+        found = message.json(None if original is message else original)
+        root = self._root(message)
+        return found if root is None else found | {"message_thread_id": root}
+
+    def _root(self, message: Message) -> int | None:
+        """R29: in a supergroup without topics, replies name the message that they began with."""
+        if message.chat.kind != "supergroup" or message.reply_to is None:
+            return None
+        root = message.reply_to
+        while (found := self.messages.get((message.chat.id, root))) and found.reply_to is not None:
+            root = found.reply_to
+        return root

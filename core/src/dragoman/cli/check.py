@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
     from dragoman.manifest.document import Finding
     from dragoman.manifest.load import Inspection
     from dragoman.plugins.catalogue import Catalogue
+    from dragoman.protocols import Finding as ProbeFinding
+
+    Probed = tuple[str, ProbeFinding]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -30,6 +34,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="also open every component: imports its SDK and your agents, connects to nothing",
     )
+    parser.add_argument(
+        "--connect",
+        action="store_true",
+        help="also let every component try its connection: credentials, permissions, set-up",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -39,30 +48,35 @@ def run(args: argparse.Namespace) -> int:
 
     catalogue = Catalogue.installed()
     found = inspect(args.manifest, catalogue)
-    if args.open and found.manifest is not None:
-        found = _opened(found, args.manifest, catalogue)
+    probed: list[Probed] = []
+    if (args.open or args.connect) and found.manifest is not None:
+        found, probed = _opened(found, args.manifest, catalogue, connect=args.connect)
     if args.format == "json":
-        print(_as_json(found))
+        print(_as_json(found, probed))
     else:
         _print(found, args.manifest)
-    return 2 if found.manifest is None else 0
+        _print_probed(probed)
+    failed = any(one.level == "problem" for _, one in probed)
+    return 2 if found.manifest is None or failed else 0
 
 
-def _opened(found: Inspection, path: Path, catalogue: Catalogue) -> Inspection:
-    """Add what opening the components finds."""
+def _opened(
+    found: Inspection, path: Path, catalogue: Catalogue, *, connect: bool
+) -> tuple[Inspection, list[Probed]]:
+    """Add what opening the components finds; return what their probes say as well."""
     import attrs
 
-    from dragoman.cli.opening import problems_of_opening
+    from dragoman.cli.opening import try_opening
     from dragoman.cli.serving import make_importable
     from dragoman.manifest.document import Finding
 
     assert found.manifest is not None
     make_importable(path)
-    lines = problems_of_opening(found.manifest, catalogue, found.secrets)
-    if not lines:
-        return found
-    problems = tuple(Finding(path.name, None, "", line) for line in lines)
-    return attrs.evolve(found, manifest=None, problems=problems)
+    opening = try_opening(found.manifest, catalogue, found.secrets, connect=connect)
+    if opening.problems:
+        problems = tuple(Finding(path.name, None, "", line) for line in opening.problems)
+        found = attrs.evolve(found, manifest=None, problems=problems)
+    return found, opening.findings
 
 
 def _print(found: Inspection, path: Path) -> None:
@@ -76,13 +90,24 @@ def _print(found: Inspection, path: Path) -> None:
             print(f"  {table.name}: {table.plugin}")
 
 
-def _as_json(found: Inspection) -> str:
+def _print_probed(probed: Sequence[Probed]) -> None:
+    for name, one in probed:
+        remedy = f" — {one.remedy}" if one.remedy else ""
+        stream = sys.stdout if one.level == "ok" else sys.stderr
+        print(f"{name}: {one.level}: {one.text}{remedy}", file=stream)
+
+
+def _as_json(found: Inspection, probed: Sequence[Probed]) -> str:
     components = found.manifest.components if found.manifest else ()
     return json.dumps(
         {
             "ok": found.manifest is not None,
             "problems": [_finding(each) for each in found.problems],
             "warnings": [_finding(each) for each in found.warnings],
+            "probes": [
+                {"name": name, "level": one.level, "text": one.text, "remedy": one.remedy}
+                for name, one in probed
+            ],
             "components": [{"name": each.name, "plugin": each.plugin} for each in components],
         },
         indent=2,

@@ -47,7 +47,10 @@ def run(args: argparse.Namespace) -> int:
     for variable in secrets_to_set(text):
         print(f"  set the environment variable {variable}")
     print("  put your own immutable id into [access] owners")
-    print(f"  dragoman check -m {args.manifest}")
+    print(f"  dragoman check --connect -m {args.manifest}")
+    for choice in choices:
+        if choice.component.setup:
+            print(f"\n{choice.reference}:\n\n{choice.component.setup.strip()}")
     return 0
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
 from dragoman.hookspecs import ConversationView, Verdict
 from dragoman.manifest.model import Access
-from dragoman.messages import Inbound
+from dragoman.messages import Address, Inbound
 from dragoman.plugins.hooktable import HookTable
 
 
@@ -16,13 +16,18 @@ from dragoman.plugins.hooktable import HookTable
 class Admission:
     """The access rules of the manifest, and the plugins that may add to them.
 
-    Identities are written ``kind:id``, with the workspace between where there is one.
+    People are written ``kind:id``, with the workspace between where their ids belong to one. The
+    list of channels may name a channel, a thread, what holds the channel (a category) or the whole
+    workspace, each also with its workspace. A thread is named behind its channel; alone only where
+    there are workspaces: elsewhere its id may be the number of any message.
     """
 
     _access: Access
     _kinds: Mapping[str, str]
     """The kind of each platform instance: the plugin it is made of."""
     _hooks: HookTable
+    _names: Callable[[Address], Sequence[str]]
+    """All ids of a channel: those that it had before it moved, too."""
 
     async def decide(self, event: Inbound, profile: str, profiles: tuple[str, ...]) -> Verdict:
         """Return the recorded decision; asked before routing, and after it with the profile.
@@ -42,17 +47,26 @@ class Admission:
 
     def _listed(self, event: Inbound, kind: str) -> str:
         """Return the list that names the sender or the channel, or nothing."""
-        workspace = event.address.workspace
         if event.sender.id:  # posts of a channel have no author
-            person = _identity(kind, workspace, event.sender.id)
+            person = _identity(kind, event.sender.workspace, event.sender.id)
             if person in self._access.owners:
                 return "owners"
             if person in self._access.users:
                 return "users"
-        if _identity(kind, workspace, event.address.channel) in self._access.channels:
-            return "channels"
-        return ""
+        return "channels" if self._places(event, kind) & set(self._access.channels) else ""
+
+    def _places(self, event: Inbound, kind: str) -> set[str]:
+        """Return all by which a list may name where something was said."""
+        workspace, thread = event.address.workspace, event.address.thread
+        names = self._names(event.address)
+        ids = {*names, *event.within} | {f"{name}:{thread}" for name in names if thread}
+        if workspace:
+            ids.add(thread)
+        whole = {_identity(kind, workspace)} if workspace else set()
+        return whole | {
+            _identity(kind, part, id_) for id_ in ids - {""} for part in (workspace, "")
+        }
 
 
-def _identity(kind: str, workspace: str, id_: str) -> str:
-    return ":".join(part for part in (kind, workspace, id_) if part)
+def _identity(*parts: str) -> str:
+    return ":".join(part for part in parts if part)

@@ -12,7 +12,6 @@ from dragoman.flow.parts import RESERVE, parts_of
 from dragoman.hookspecs import Drop
 from dragoman.keys import new_id
 from dragoman.logs import Log
-from dragoman.messages import Place
 from dragoman.outbox.files import Files
 from dragoman.render.text import is_blank, sanitise
 from dragoman.states import DeliveryState
@@ -43,13 +42,18 @@ class Attached:
         if len(self._made) >= MOST:
             msg = f"no more than {MOST} files are sent in one turn; put several into an archive"
             raise ValueError(msg)
-        words = "" if is_blank(caption) else await self._allow(caption)
+        words = "" if is_blank(caption) else await self.allowed(caption)
+        self._made.append((await self._files.keep(name, data, mime, kind), words))
+
+    async def allowed(self, text: str) -> str:
+        """Return words beside an answer as plugins let them be; `ValueError` where one objects."""
+        words = await self._allow(text)
         if isinstance(words, Drop):
             turn_id = self._grant.lease.turn_id
-            self._log.warning("turn %s: file withheld: %s", turn_id, words.reason)
-            msg = "a rule of the deployment withholds this file"
+            self._log.warning("turn %s: words withheld: %s", turn_id, words.reason)
+            msg = "a rule of the deployment withholds this"
             raise ValueError(msg)  # noqa: TRY004 - the plugin's word, no wrong type
-        self._made.append((await self._files.keep(name, data, mime, kind), sanitise(words)))
+        return sanitise(words)
 
     async def withhold(self) -> None:
         """Send none of them."""
@@ -62,7 +66,6 @@ class Attached:
         Without a text before it the first answers the message, where others may write, too.
         """
         event, owed = self._grant.inputs[0].inbound, list[Delivery]()
-        alone = alone and event.address.place is not Place.DM
         for file, caption in self._made:
             *before, last = await self._captions(caption)
             for text, shown in [*((text, None) for text in before), (last, file)]:
@@ -72,7 +75,7 @@ class Attached:
                         address=event.address,
                         text=text,
                         state=DeliveryState.PENDING,
-                        reply_to=event.message_id if alone and not owed else "",
+                        reply_to=event.reply_to if alone and not owed else "",
                         turn_id=self._grant.lease.turn_id,
                         file=shown,
                     )

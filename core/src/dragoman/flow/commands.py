@@ -39,8 +39,8 @@ class Commands:
     _timeout: float
 
     def match(self, event: Inbound, text: str, profile: str) -> CommandCall | None:
-        """Return the call that a message is, if it is one."""
-        found = _COMMAND.fullmatch(text)
+        """Return the call that a message is, if it is one; what is only passed on gives none."""
+        found = None if event.forwarded else _COMMAND.fullmatch(text)
         if found is None:
             return None
         name = found.group(1).lower()

@@ -12,10 +12,12 @@ from dragoman.causes import describe
 from dragoman.clock import Clock
 from dragoman.components import CommandCall
 from dragoman.flow.admission import Admission
+from dragoman.flow.changes import NOT_ADDRESSED, Changes
 from dragoman.flow.commands import Commands
 from dragoman.flow.holds import joined
 from dragoman.flow.notices import notice_to
 from dragoman.flow.parts import parts_of
+from dragoman.flow.presses import Presses
 from dragoman.flow.routing import Routed, Router
 from dragoman.flow.turnhost import turn_input
 from dragoman.flow.turns import Turns
@@ -23,6 +25,7 @@ from dragoman.hookspecs import ConversationView, Drop
 from dragoman.keys import conversation_key
 from dragoman.manifest.model import Limits
 from dragoman.messages import Inbound, Kind
+from dragoman.outbox.moves import Moves
 from dragoman.outbox.outbox import Outbox
 from dragoman.plugins.hooktable import HookTable
 from dragoman.protocols import EncodedInput, Runtime
@@ -58,37 +61,62 @@ class Door:
     _limits: Limits
     _turns: Turns
     _outbox: Outbox
+    _moves: Moves
+    _changes: Changes
+    _presses: Presses
 
     async def decide(self, stored: StoredEvent) -> None:
         """Settle an event, or put it into its session. Raises only what the store raises."""
         event = stored.inbound
-        self._outbox.heard(event.address)
-        if event.kind not in {Kind.MESSAGE, Kind.EDIT}:
-            return await self._end(stored, EventState.IGNORED, f"{event.kind.value}: no use for it")
+        if event.kind in {Kind.MOVED, Kind.LEFT}:
+            return await self._changes.place(stored, self)
+        if event.sender.own:
+            return await self.end(stored, EventState.IGNORED, "sent by this account")
+        stored = self._moves.event(stored)
+        self._outbox.heard(stored.inbound.address)
         if event.sender.bot:
-            return await self._end(stored, EventState.IGNORED, "sent by a bot")
+            return await self.end(stored, EventState.IGNORED, "sent by a bot")
+        if event.kind is Kind.PRESS:
+            return await self._press(stored)
+        if event.kind is not Kind.MESSAGE:
+            return await self._changes.decide(stored, self)
+        if event.twin and (said := await self._changes.twin(stored)):
+            return await self.end(stored, EventState.MERGED, f"part of {said.stored.id}")
+        if entry := await self.let_in(stored):
+            await self._message(stored, *entry)
+        return None
+
+    async def _press(self, stored: StoredEvent) -> None:
+        entry = await self.let_in(stored)
+        if entry is None:
+            return None
+        said = await self._presses.said(stored)
+        if said is None:
+            reason = "no such button any more"
+            return await self.end(stored, EventState.IGNORED, reason, entry[1])
+        return await self._message(said, *entry)
+
+    async def let_in(self, stored: StoredEvent) -> tuple[Routed, str] | None:
+        """Return the profile of an event and the rule that admits it, or end it."""
+        event = stored.inbound
         verdict = await self._admission.decide(event, "", ())
+        routed = await self._route(event) if verdict.allowed else None
         if not verdict.allowed:
-            return await self._refuse(stored, verdict.reason)
-        routed = await self._route(event)
-        if routed is None:
-            return await self._refuse(stored, "no route and no default profile", verdict.reason)
-        spoken_to = event.addressed or routed.profile.trigger == "all"
-        if not spoken_to and await self._lead(stored) is None:
-            return await self._end(stored, EventState.IGNORED, "not addressed", verdict.reason)
-        verdict = await self._admission.decide(event, routed.name, (routed.name,))
-        if not verdict.allowed:
-            return await self._refuse(stored, verdict.reason)
-        if self._age(event) > self._limits.freshness:
-            return await self._end(
-                stored, EventState.EXPIRED, "older than freshness", verdict.reason, EXPIRED_NOTICE
-            )
-        if event.edits:
-            return await self._edit(stored, routed, verdict.reason)
-        call = self._commands.match(event, event.text, routed.name)
-        if call is not None:
-            return await self._command(stored, call, routed, verdict.reason)
-        return await self._message(stored, routed, verdict.reason)
+            await self.refuse(stored, verdict.reason)
+        elif routed is None:
+            await self.refuse(stored, "no route and no default profile", verdict.reason)
+        elif event.kind is Kind.MESSAGE and not await self._spoken_to(stored, routed):
+            await self.end(stored, EventState.IGNORED, NOT_ADDRESSED, verdict.reason)
+        else:
+            verdict = await self._admission.decide(event, routed.name, (routed.name,))
+            if verdict.allowed:
+                return routed, verdict.reason
+            await self.refuse(stored, verdict.reason)
+        return None
+
+    async def load(self) -> None:
+        """Find out what earlier processes have noted for their sessions."""
+        await self._changes.load()
 
     @property
     def chat_commands(self) -> list[tuple[str, str]]:
@@ -111,21 +139,44 @@ class Door:
             return routed
         return Routed(chosen, self._router.profiles[chosen], routed.route)
 
-    async def _inbound(self, event: Inbound, routed: Routed) -> str | Drop:
+    async def _spoken_to(self, stored: StoredEvent, routed: Routed) -> bool:
+        event, profile = stored.inbound, routed.profile
+        if event.addressed or profile.trigger == "all":
+            return True
+        key = conversation_key(event.address, event.sender, profile.scope)
+        session = self._store.read.session
+        if event.follows and key.thread and await session(key, routed.name, profile.runtime):
+            return True  # the bot takes part in this thread
+        return await self._lead(stored) is not None
+
+    async def changed(self, event: Inbound, routed: Routed) -> str | Drop:
+        """Return the text of an event as plugins leave it."""
         platform = event.address.platform
         view = ConversationView(platform, self._kinds[platform], routed.name, (routed.name,))
         changed = await self._hooks.inbound(event, view)
         return changed if isinstance(changed, Drop) else sanitise(changed.text)
 
     async def _message(self, stored: StoredEvent, routed: Routed, rule: str) -> None:
-        text = await self._inbound(stored.inbound, routed)
+        event = stored.inbound
+        if self._age(event) > self._limits.freshness:
+            return await self.end(
+                stored, EventState.EXPIRED, "older than freshness", rule, EXPIRED_NOTICE
+            )
+        call = self._commands.match(event, event.text, routed.name)
+        if call is not None:
+            return await self._command(stored, call, routed, rule)
+        text = await self.changed(event, routed)
         if isinstance(text, Drop):
-            await self._refuse(stored, text.reason, rule)
+            await self.refuse(stored, text.reason, rule)
         elif not await self._join(stored, text, routed):
-            await self._admit(stored, text, routed, rule)
+            noted, notes = await self._changes.notes(event, routed)
+            event = attrs.evolve(event, text=text, notes=notes)
+            await self._admit(stored, event, noted, routed, rule)
+        return None
 
-    async def _admit(self, stored: StoredEvent, text: str, routed: Routed, rule: str) -> None:
-        event = attrs.evolve(stored.inbound, text=text)
+    async def _admit(
+        self, stored: StoredEvent, event: Inbound, noted: int, routed: Routed, rule: str
+    ) -> None:
         try:
             encoded = self._encode(stored.id, event, routed)
         except Exception as error:  # noqa: BLE001 - a runtime that is not usable stops nobody else
@@ -133,7 +184,7 @@ class Door:
                 "runtime %s: %s", routed.profile.runtime, describe(error), extra=_ids(stored)
             )
             reason = f"runtime {routed.profile.runtime} is not available"
-            return await self._end(stored, EventState.REFUSED, reason, rule, UNAVAILABLE_NOTICE)
+            return await self.end(stored, EventState.REFUSED, reason, rule, UNAVAILABLE_NOTICE)
         full = self._notice(event, FULL_NOTICE)
         accepted = await self._turns.accept(
             Accept(
@@ -144,7 +195,8 @@ class Door:
                 rule=sanitise(rule),
                 namespace=encoded.namespace if encoded else "",
                 item=encoded.item if encoded else "",
-                inbound=event if event.late or text != stored.inbound.text else None,
+                inbound=event if event.late or event != stored.inbound else None,
+                noted=noted,
                 queue_limit=self._limits.queued_per_session,
                 full_notice=full,
                 now=self._now(),
@@ -152,7 +204,9 @@ class Door:
         )
         if accepted.full:
             self._outbox.push([full])
-        elif accepted.turn is None and routed.profile.busy == "interrupt":
+            return None
+        self._changes.told(event.address, accepted.session_id, noted or stored.id)
+        if accepted.turn is None and routed.profile.busy == "interrupt":
             self._turns.interrupt(accepted.session_id, stored.id, "replaced by a newer message")
         return None
 
@@ -160,32 +214,12 @@ class Door:
         runtime = self._runtimes[routed.profile.runtime]
         return runtime.encode_input(turn_input(StoredEvent(event_id, event, 0.0)))
 
-    async def _edit(self, stored: StoredEvent, routed: Routed, rule: str) -> None:
-        """Correct a message that still waits; one whose turn has begun stays as it was asked."""
-        event = stored.inbound
-        text = await self._inbound(event, routed)
-        if isinstance(text, Drop):
-            return await self._refuse(stored, text.reason, rule)
-        if self.is_command(event):
-            return await self._end(stored, EventState.IGNORED, "edited into a command", rule)
-        target = await self._store.read.waiting(
-            event.address, event.sender.id, "message_id", event.message_id
-        )
-        reason = "edited after its turn had begun"
-        if target and target.inbound.joined:  # the text of the others would be lost
-            reason = "edited after it was joined with others"
-        elif target:
-            inbound = attrs.evolve(target.inbound, text=text)
-            if await self._merge(stored, target.id, inbound, routed):
-                return None
-        return await self._end(stored, EventState.IGNORED, reason, rule)
-
     async def _lead(self, stored: StoredEvent) -> StoredEvent | None:
         """Return the album that an event is a late part of, if that still waits for its turn."""
         event = stored.inbound
         if not event.album:
             return None
-        lead = await self._store.read.waiting(event.address, event.sender.id, "album", event.album)
+        lead = await self._store.read.waiting(event.address, event.sender.id, event.album)
         return lead if lead and lead.id != stored.id else None
 
     async def _join(self, stored: StoredEvent, text: str, routed: Routed) -> bool:
@@ -194,11 +228,12 @@ class Door:
         if lead is None:
             return False
         part = attrs.evolve(stored.inbound, text=text)
-        return await self._merge(stored, lead.id, joined([lead.inbound, part]), routed)
+        return await self.merge(stored, lead.id, joined([lead.inbound, part]), routed)
 
-    async def _merge(
+    async def merge(
         self, stored: StoredEvent, target: int, inbound: Inbound, routed: Routed
     ) -> bool:
+        """Change a message that waits, of which an event becomes a part; return whether it did."""
         try:
             encoded = self._encode(target, inbound, routed)
         except Exception as error:  # noqa: BLE001 - what cannot be changed stays as it is
@@ -221,25 +256,25 @@ class Door:
         answer = await self._commands.run(stored, call, routed.profile)
         reason = f"command /{call.name}"
         shown = answer if answer.strip() else ""
-        await self._end(stored, EventState.HANDLED, reason, rule, shown)
+        await self.end(stored, EventState.HANDLED, reason, rule, shown)
 
     async def expire_waiting(self) -> None:
         """End what has waited for its turn too long, as after days without a gateway."""
         oldest = self._now() - self._limits.freshness
         while overdue := await self._store.read.overdue(oldest, 100):
             for stored in overdue:
-                await self._end(
-                    stored, EventState.EXPIRED, "waited too long", notice=EXPIRED_NOTICE
-                )
+                await self.end(stored, EventState.EXPIRED, "waited too long", notice=EXPIRED_NOTICE)
 
-    async def _refuse(self, stored: StoredEvent, reason: str, rule: str = "") -> None:
+    async def refuse(self, stored: StoredEvent, reason: str, rule: str = "") -> None:
+        """End an event that nobody lets in, and say so in the log."""
         where = stored.inbound.address.platform
         self._log.info("event %s of %s refused: %s", stored.id, where, reason, extra=_ids(stored))
-        await self._end(stored, EventState.REFUSED, reason, rule or reason)
+        await self.end(stored, EventState.REFUSED, reason, rule or reason)
 
-    async def _end(
+    async def end(
         self, stored: StoredEvent, state: EventState, reason: str, rule: str = "", notice: str = ""
     ) -> None:
+        """End an event; the notice is shown where it came from."""
         event = stored.inbound
         can = self._outbox.exit(event.address).platform.capabilities
         texts = await parts_of(notice, can, self._log) if notice else []

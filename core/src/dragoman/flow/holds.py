@@ -15,7 +15,7 @@ from anyio.abc import TaskGroup
 
 from dragoman.clock import Clock
 from dragoman.errors import StoreUnavailable
-from dragoman.messages import Inbound, Lane
+from dragoman.messages import Inbound, Kind, Lane
 from dragoman.store.operations import Merge, StoredEvent
 from dragoman.store.protocol import Store
 
@@ -36,7 +36,7 @@ Key: TypeAlias = tuple[Lane, str, str]
 
 def waits(event: Inbound) -> bool:
     """Whether an event may be part of something larger."""
-    return not event.edits and bool(event.album or event.continues)
+    return event.kind is Kind.MESSAGE and bool(event.album or event.continues)
 
 
 @attrs.define(eq=False)
@@ -85,9 +85,10 @@ class Holds:
         inbound = event.inbound
         place = (inbound.address.lane, inbound.sender.id)
         own = (*place, inbound.album)
-        if inbound.edits or self._is_command(inbound):
+        if inbound.kind is not Kind.MESSAGE or self._is_command(inbound):
             # Neither waits for a group, but both have to find where one goes that is on its way.
-            for key in [key for key in self._groups if key[:2] == place]:
+            whose = place if inbound.sender.id else place[:1]
+            for key in [key for key in self._groups if key[: len(whose)] == whose]:
                 if self._groups[key].closing:
                     await self._release(key)
             return event
@@ -187,9 +188,14 @@ class Holds:
 
 
 def joined(events: Sequence[Inbound]) -> Inbound:
-    """Return several messages as one: an album by message ids, a text in order of receipt."""
+    """Return several messages as one: an album by message ids, a text in order of receipt.
+
+    One that came twice is in it once.
+    """
     first = events[0]
-    ordered = sorted(events, key=_message_number) if first.album else list(events)
+    named = {one.message_id if one.twin else one.native_id: one for one in reversed(events)}
+    once = list(named.values())[::-1]
+    ordered = sorted(once, key=_message_number) if first.album else once
     texts = [event.text for event in ordered if event.text]
     return attrs.evolve(
         first,
@@ -197,7 +203,7 @@ def joined(events: Sequence[Inbound]) -> Inbound:
         attachments=tuple(one for event in ordered for one in event.attachments),
         addressed=any(event.addressed for event in events),
         continues=False,
-        joined=True,
+        joined=len(once) > 1,
     )
 
 

@@ -16,6 +16,7 @@ from anyio.abc import TaskGroup
 
 from dragoman.clock import Clock
 from dragoman.errors import StoreUnavailable
+from dragoman.flow.fetched import marked
 from dragoman.flow.holds import Holds, waits
 from dragoman.logs import Log
 from dragoman.messages import Inbound
@@ -71,6 +72,8 @@ class Intake:
     _is_command: Callable[[Inbound], bool]
     _heard: Callable[[], bool]
     """Whether the platform has completed any work in this process."""
+    _largest: int = 0
+    """The size of the largest file that can be had from it, bytes."""
     _lanes: dict[Hashable, _Waiting] = attrs.field(factory=dict)
     _held: int = 0
     _bell: anyio.Event = attrs.field(factory=anyio.Event)
@@ -85,7 +88,8 @@ class Intake:
         if event.address.platform != self._platform:
             msg = f"an event for {event.address.platform!r} came from {self._platform!r}"
             raise ValueError(msg)
-        clean = attrs.evolve(event, text=sanitise(event.text))
+        files = marked(event.attachments, self._largest)
+        clean = attrs.evolve(event, text=sanitise(event.text), attachments=files)
         received = await self._store.apply(
             Receive(inbound=clean, now=self._clock.now().timestamp(), held=waits(clean))
         )

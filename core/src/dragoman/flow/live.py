@@ -6,6 +6,7 @@ has come. What is shown by now is noted in the ledger, so that a restart can go 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, cast
 
 import anyio
@@ -17,6 +18,7 @@ from dragoman.clock import Clock
 from dragoman.flow.calls import CALL_SECONDS, PreviewCalls
 from dragoman.flow.leases import Leases
 from dragoman.flow.parts import Parting
+from dragoman.flow.presses import as_buttons
 from dragoman.keys import new_id
 from dragoman.logs import Log
 from dragoman.messages import Address, Inbound, Outbound, Place, Receipt
@@ -65,6 +67,8 @@ class ShownPart:
     """Whether the message that it answers is gone."""
     renewed: bool = False
     """Whether its message was deleted, and there is another."""
+    since: float = 0.0
+    """When it was first sent, UTC; zero before."""
 
     def other_way(self, error: errors.Expired | errors.Gone) -> bool:
         """Take note of what is gone; return whether there is another way to show the part."""
@@ -177,8 +181,13 @@ class Live:
         finally:
             self._done.set()
 
-    async def settle(self, text: str) -> tuple[tuple[Part, ...], list[Delivery]]:
-        """Return the rows that the whole text needs, and what is still to be sent of them."""
+    async def settle(
+        self, text: str, labels: Sequence[str] = ()
+    ) -> tuple[tuple[Part, ...], list[Delivery]]:
+        """Return the rows that the whole text needs, and what is still to be sent of them.
+
+        The last of them gets ``labels`` as its buttons.
+        """
         texts = await self._in_parts(text) if text else []
         while len(self._parts) < len(texts):
             self._parts.append(ShownPart(new_id("msg")))
@@ -186,14 +195,25 @@ class Live:
         idle = self._outbox.lane(self._address).idle and not closed
         rows: list[Part] = []
         owed: list[Delivery] = []
+        surplus = "" if self._exit.platform.capabilities.delete else SURPLUS
         for number, shown in enumerate(self._parts):
-            wanted = texts[number] if number < len(texts) else SURPLUS if shown.native_id else ""
+            wanted = texts[number] if number < len(texts) else surplus if shown.native_id else ""
+            last = number == len(texts) - 1
+            below = as_buttons(shown.delivery_id, labels) if last else ()
             state = self._state(shown, wanted, at_once=idle and not owed)
+            if below and state is DeliveryState.DELIVERED:
+                state = DeliveryState.SENDING
             rows.append(
-                Part(delivery_id=shown.delivery_id, number=number, text=wanted, state=state)
+                Part(
+                    delivery_id=shown.delivery_id,
+                    number=number,
+                    text=wanted,
+                    state=state,
+                    buttons=below,
+                )
             )
             if not state.final:
-                owed.append(self._delivery(shown, wanted, state))
+                owed.append(attrs.evolve(self._delivery(shown, wanted, state), buttons=below))
         return tuple(rows), owed
 
     async def _wait(self, seconds: float) -> None:
@@ -263,9 +283,11 @@ class Live:
         if not await self._leases.outlives(CALL_SECONDS):
             self._calls.wait(BUSY_LANE)
             return
-        if not shown.native_id and self._may_be_shown and not await self._look_up(shown):
+        if not shown.native_id and self._doubtful(shown) and not await self._look_up(shown):
             return
         fresh = not shown.native_id
+        if fresh and not shown.since:
+            shown.since = self._clock.now().timestamp()
         if fresh and not platform.capabilities.idempotent_send:
             wanted = PLACEHOLDER
         plain = self._calls.plain
@@ -277,6 +299,7 @@ class Live:
             final=False,
             shown=shown.text if shown.native_id else "",
             ordinary=shown.ordinary,
+            created_at=self._clock.now(),
         )
 
         async def call() -> Receipt:
@@ -296,13 +319,18 @@ class Live:
             shown.whole = shows(platform.capabilities.dialect, message.text, receipt.shown)
             await self._note(shown, at_once=fresh)
 
-    @property
-    def _may_be_shown(self) -> bool:
-        """Whether an earlier attempt may have sent a part of which no id is known."""
-        return self._grant.attempt > 1 and self._exit.platform.capabilities.look_up
+    def _doubtful(self, shown: ShownPart) -> bool:
+        """Whether a part of which no id is known may be shown, so that it is looked for first."""
+        can = self._exit.platform.capabilities
+        # Elsewhere a first send is a placeholder, and one that may be lost is sent no more.
+        old = can.idempotent_send and shown.since and not self._exit.repeatable(shown.since)
+        return bool(old) or (can.look_up and self._grant.attempt > 1)
 
     async def _look_up(self, shown: ShownPart) -> bool:
-        """Find what an earlier attempt may have sent for a part; return whether that is known."""
+        """Find what may have been sent for a part; return whether that is known."""
+        if not self._exit.platform.capabilities.look_up:
+            self._calls.wait(CALL_SECONDS)  # in the end, the outbox settles it
+            return False
         platform = cast("LookUp", self._exit.platform)
         wanted = Outbound(shown.delivery_id, PLACEHOLDER)
         answered = False
@@ -342,7 +370,7 @@ class Live:
 
     def _reply_to(self, shown: ShownPart) -> str:
         first = shown is self._parts[0] and not shown.alone
-        return self._event.message_id if first and not self._direct else ""
+        return self._event.reply_to if first else ""
 
     def _delivery(self, shown: ShownPart, text: str, state: DeliveryState) -> Delivery:
         return Delivery(
@@ -354,16 +382,17 @@ class Live:
             shown=shown.text,
             reply_to=self._reply_to(shown),
             turn_id=self._grant.lease.turn_id,
+            created_at=shown.since,
         )
 
     def _state(self, shown: ShownPart, wanted: str, *, at_once: bool) -> DeliveryState:
         """Return how a part leaves its turn."""
-        if not wanted:
+        if not wanted and not shown.native_id:
             return DeliveryState.ABANDONED
         unchanged = shown.native_id and shown.whole and shown.text == wanted
         if unchanged and not self._exit.platform.capabilities.final_edit:
             return DeliveryState.DELIVERED
-        if not shown.native_id and self._may_be_shown:
+        if not shown.native_id and self._doubtful(shown):
             return DeliveryState.UNCERTAIN
         # ``SENDING`` spares a commit: the call follows this transaction at once. An edit may be
         # repeated at will, so it is never in doubt.

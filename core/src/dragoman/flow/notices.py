@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dragoman.keys import new_id
-from dragoman.messages import Inbound, Place
+from dragoman.messages import Inbound
 from dragoman.states import DeliveryState
 from dragoman.store.operations import Delivery
 
@@ -15,6 +15,6 @@ def notice_to(event: Inbound, text: str, now: float) -> Delivery:
         address=event.address,
         text=text,
         state=DeliveryState.PENDING,
-        reply_to="" if event.address.place is Place.DM else event.message_id,
+        reply_to=event.reply_to,
         ready_at=now,
     )

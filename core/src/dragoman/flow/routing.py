@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
 from dragoman.keys import Scope
 from dragoman.manifest.model import Manifest, Profile, Route
-from dragoman.messages import Inbound, Lane, Place
+from dragoman.messages import Address, Inbound, Lane, Place
 
 
 @attrs.frozen
@@ -39,14 +39,20 @@ class Router:
     _profiles: Mapping[str, Profile]
     default: str | None
     """The profile of what no route takes; ``None`` refuses it."""
+    _names: Callable[[Address], Sequence[str]]
+    """All ids of a channel: those that it had before it moved, too."""
 
     @classmethod
-    def of(cls, manifest: Manifest) -> Router:
+    def of(
+        cls,
+        manifest: Manifest,
+        ids: Callable[[Address], Sequence[str]] = lambda address: (address.channel,),
+    ) -> Router:
         """Order the routes; the default is the profile of that name, or the only one."""
         names = list(manifest.profiles)
         default = "default" if "default" in names else names[0] if len(names) == 1 else None
         ordered = sorted(manifest.routes, key=specificity, reverse=True)
-        return cls(tuple(ordered), manifest.profiles, default)
+        return cls(tuple(ordered), manifest.profiles, default, ids)
 
     @property
     def profiles(self) -> Mapping[str, Profile]:
@@ -66,22 +72,35 @@ class Router:
         return lane
 
     def choose(self, event: Inbound) -> Routed | None:
-        """Return the profile of an event, or ``None`` where no route and no default takes it."""
-        for route in self._routes:
-            if _matches(route, event):
-                return Routed(route.profile, self._profiles[route.profile], route)
+        """Return the profile of an event, or ``None`` where no route and no default takes it.
+
+        A route may name what holds the channel: that is less specific than the channel itself, and
+        the nearer the more.
+        """
+        names = (*self._names(event.address), *event.within)
+        matching = [route for route in self._routes if _matches(route, event, names)]
+        if matching:
+            best = max(matching, key=lambda route: _telling(route, names))
+            return Routed(best.profile, self._profiles[best.profile], best)
         if self.default is None:
             return None
         return Routed(self.default, self._profiles[self.default], None)
 
 
-def _matches(route: Route, event: Inbound) -> bool:
+def _telling(route: Route, names: Sequence[str]) -> tuple[object, ...]:
+    """Return the `specificity` of a route for a channel of these names, the nearest first."""
+    user, thread, channel, *rest = specificity(route)
+    return (user, thread, channel, -names.index(route.channel) if route.channel else 0, *rest)
+
+
+def _matches(route: Route, event: Inbound, names: Sequence[str]) -> bool:
     address = event.address
     wanted = (
         (route.platform, address.platform),
         (route.workspace, address.workspace),
-        (route.channel, address.channel),
         (route.thread, address.thread),
         (route.user, event.sender.id),
     )
+    if route.channel is not None and route.channel not in names:
+        return False
     return all(want is None or want == found for want, found in wanted)

@@ -5,18 +5,21 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, cast
 
 import anyio
 import attrs
 
+from dragoman.capabilities import Capabilities
 from dragoman.causes import describe, find, leaves
 from dragoman.clock import Clock
 from dragoman.errors import RuntimeFailed, StaleLease, StoreUnavailable
 from dragoman.flow.attached import Attached
+from dragoman.flow.fetched import Fetched
 from dragoman.flow.leases import Leases
 from dragoman.flow.live import Live
 from dragoman.flow.notices import notice_to
+from dragoman.flow.presses import as_text
 from dragoman.flow.running import Running
 from dragoman.flow.sinks import SinkFan, SinkFeed
 from dragoman.flow.turnhost import FencedTurnHost, ScopedMemory, turn_input
@@ -27,7 +30,7 @@ from dragoman.logs import Log, bound
 from dragoman.manifest.model import Limits, Profile
 from dragoman.outbox.outbox import Outbox
 from dragoman.plugins.hooktable import HookTable
-from dragoman.protocols import MemoryStore, Runtime, TurnInfo, TurnRequest
+from dragoman.protocols import MemoryStore, Reactions, Runtime, TurnInfo, TurnRequest
 from dragoman.render.answer import Answer
 from dragoman.render.endings import NO_ANSWER, cancelled_text, interrupted_text
 from dragoman.render.preview import WORKING_SECONDS, View
@@ -98,6 +101,7 @@ class TurnRunner:
     profiles: Mapping[str, Profile]
     limits: Limits
     leases: Leases
+    fetched: Fetched
 
     async def run(self, grant: TurnGrant, offer: Offer, running: Running) -> TurnGrant | None:
         """Run a turn; return the one that took the session over.
@@ -110,6 +114,7 @@ class TurnRunner:
         lane.users += 1
         self.hooks.observe(TurnStarted(turn.info))
         end: RunEnd = Cancelled()
+        self._react(turn, on=True)
         try:
             end = await self._work(turn)
             return await self._finish(turn, end, await self._last_text(turn, end), offer)
@@ -117,11 +122,26 @@ class TurnRunner:
             await self._interrupt(turn)
             raise
         finally:
+            self._react(turn, on=False)
             for feed in turn.feeds:
                 feed.close()
             self.hooks.observe(TurnEnded(turn.info, end))
             lane.users -= 1
             self.outbox.release(address)
+
+    def _react(self, turn: Turn, *, on: bool) -> None:
+        """Show on the message whether its turn is at work, where the profile says how."""
+        profile, event = self.profiles.get(turn.info.profile), turn.grant.inputs[0].inbound
+        way, address = self.outbox.exit(event.address), event.address
+        if (
+            profile
+            and profile.reaction
+            and event.message_id
+            and way.platform.capabilities.reactions
+        ):
+            platform = cast("Reactions", way.platform)
+            react = partial(platform.react, address, event.message_id, profile.reaction, on=on)
+            self.outbox.cosmetics.want((address, event.message_id), way, address, "react", react)
 
     async def _interrupt(self, turn: Turn) -> None:
         """Write a turn down as interrupted, within the time that a stopping process has.
@@ -160,13 +180,22 @@ class TurnRunner:
         answer = running.answer = Answer(self.limits.answer_size)
         view = self._view(grant)
         live = Live(grant, answer, view, self.store, self.clock, self.outbox, self.leases, log)
-        can = self.outbox.exit(grant.inputs[0].inbound.address).platform.capabilities
+        can = self._can(grant)
         allow = partial(self.hooks.outbound, turn=info)
         files = Attached(self.outbox.files, grant, can, allow, log)
         host = FencedTurnHost(
-            self.store, self.clock, self.leases, grant.lease, self._memory(grant), files
+            self.store,
+            self.clock,
+            self.leases,
+            grant.lease,
+            self._memory(grant),
+            files,
+            self.fetched,
         )
         return Turn(grant, info, answer, view, live, host, running, log, self.sinks.open(info))
+
+    def _can(self, grant: TurnGrant) -> Capabilities:
+        return self.outbox.exit(grant.inputs[0].inbound.address).platform.capabilities
 
     def _view(self, grant: TurnGrant) -> View:
         profile, veiled = self.profiles.get(grant.profile), self.hooks.has_outbound
@@ -315,12 +344,16 @@ class TurnRunner:
             text = FILES_NOTICE if turn.live.visible else ""
         else:
             text = turn.view.whole(turn.answer, end)
+        labels = turn.host.suggested if isinstance(end, Finished) else ()
+        if text and len(labels) > self._can(turn.grant).buttons:
+            text, turn.host.suggested = f"{text}\n\n{as_text(labels)}", ()
         if not self.hooks.has_outbound or not text:
             return text
         changed = await self.hooks.outbound(text, turn.info)
         if isinstance(changed, Drop):
             turn.log.warning("turn %s: answer withheld: %s", turn.info.turn_id, changed.reason)
             await turn.host.attached.withhold()
+            turn.host.suggested = ()
             return WITHHELD_NOTICE
         return NO_ANSWER if is_blank(changed) else sanitise(changed)
 
@@ -328,7 +361,8 @@ class TurnRunner:
         self, turn: Turn, end: RunEnd | None, text: str, offer: Offer
     ) -> TurnGrant | None:
         """Make the end durable, however long the store takes, then send what is owed."""
-        parts, owed = await turn.live.settle(text)
+        labels = turn.host.suggested if isinstance(end, Finished) else ()
+        parts, owed = await turn.live.settle(text, labels)
         if end and turn.host.attached:
             more, behind = await turn.host.attached.rows(len(parts), alone=not text)
             parts, owed = (*parts, *more), [*owed, *behind]

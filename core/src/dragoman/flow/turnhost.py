@@ -13,8 +13,10 @@ import attrs
 from dragoman.clock import Clock
 from dragoman.errors import StaleLease
 from dragoman.flow.attached import Attached
+from dragoman.flow.fetched import Fetched
 from dragoman.flow.leases import Leases
-from dragoman.inputs import TurnInput
+from dragoman.flow.presses import checked
+from dragoman.inputs import FetchedFile, TurnInput
 from dragoman.keys import new_id
 from dragoman.protocols import (
     Memory,
@@ -117,6 +119,9 @@ class FencedTurnHost:
     _lease: TurnLease
     memory: Memory | None
     attached: Attached
+    fetched: Fetched
+    suggested: tuple[str, ...] = ()
+    """Answers that the turn offers."""
     _asked: Counter[tuple[str, str]] = attrs.field(factory=Counter)
     """How often this attempt wanted the same effect."""
 
@@ -168,6 +173,22 @@ class FencedTurnHost:
         """Take a file over, to be shown behind the answer."""
         await self._still_ours()
         await self.attached.add(name, data, mime, kind, caption)
+
+    async def fetch(self, reference: str) -> FetchedFile:
+        """Get a file that came with a message of this session."""
+        await self._still_ours()
+        return await self.fetched.get(self._lease.session_id, reference)
+
+    async def read(self, reference: str, limit: int = 20_000) -> str:
+        """Return such a file as text."""
+        await self._still_ours()
+        return await self.fetched.read(self._lease.session_id, reference, limit)
+
+    async def suggest(self, answers: Sequence[str]) -> None:
+        """Offer answers below the turn's own."""
+        labels = checked(answers)
+        await self._still_ours()
+        self.suggested = tuple([await self.attached.allowed(label) for label in labels])
 
     async def _still_ours(self) -> None:
         if not await self._leases.outlives(TOOL_MARGIN):

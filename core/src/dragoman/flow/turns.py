@@ -20,6 +20,7 @@ from dragoman.errors import StaleLease, StoreUnavailable
 from dragoman.flow.leases import Leases
 from dragoman.flow.running import Running
 from dragoman.keys import new_id
+from dragoman.outbox.moves import Moves
 from dragoman.store.operations import Accept, Accepted, Adopt, Adoption, TurnGrant
 from dragoman.store.protocol import Store
 
@@ -44,6 +45,7 @@ class Turns:
     _tasks: TaskGroup
     _platforms: frozenset[str]
     """Those that are open: what waits for an answer on another one goes on waiting."""
+    _moves: Moves
     _slots: int
     _collect: tuple[str, ...]
     """Profiles whose sessions give all that waits to the next turn."""
@@ -195,7 +197,8 @@ class Turns:
                 if grant.lease.turn_id in self._doomed:
                     running.cancel(self._doomed.pop(grant.lease.turn_id), told=True)
                 try:
-                    grant, follows = await self._work(grant, offer, running), True
+                    here = self._moves.turn(grant)
+                    grant, follows = await self._work(here, offer, running), True
                 finally:
                     running.ended.set()
             # Only now: before this session was free, `run` could not find what waits in it.

@@ -49,6 +49,13 @@ class Profile:
             "runs now, until the end (status), or every step, to stay (full)"
         ),
     )
+    reaction: str = attrs.field(
+        default="",
+        metadata=_help(
+            "an emoji that a message bears while its answer is in the making, where the platform "
+            "can do that; empty for none"
+        ),
+    )
     silences: tuple[str, ...] = attrs.field(
         default=(),
         metadata=_help(
@@ -69,7 +76,9 @@ class Route:
     profile: str = attrs.field(metadata=_help("id of a [profiles.…] table"))
     platform: str | None = attrs.field(default=None, metadata=_help("id of a [platforms.…] table"))
     workspace: str | None = attrs.field(default=None, metadata=_help("workspace or guild id"))
-    channel: str | None = attrs.field(default=None, metadata=_help("channel or chat id"))
+    channel: str | None = attrs.field(
+        default=None, metadata=_help("id of a channel or chat, or of the category that it is in")
+    )
     thread: str | None = attrs.field(default=None, metadata=_help("thread or topic id"))
     user: str | None = attrs.field(default=None, metadata=_help("the sender's immutable id"))
 
@@ -85,7 +94,11 @@ class Access:
         default=(), metadata=_help("people who may talk to the agents, as kind:id")
     )
     channels: tuple[str, ...] = attrs.field(
-        default=(), metadata=_help("channels in which everybody may, as kind:id")
+        default=(),
+        metadata=_help(
+            "where everybody may: a channel, a category, a workspace or server, or a thread (as "
+            "kind:channel:thread), as kind:id or kind:workspace:id"
+        ),
     )
     admit_by: tuple[str, ...] = attrs.field(
         default=(), metadata=_help("components whose word alone lets people in")
@@ -109,7 +122,9 @@ class Limits:
         default=1 << 20, validator=gt(0), metadata=_help("longest answer of a turn, bytes")
     )
     file_size: int = attrs.field(
-        default=50_000_000, validator=gt(0), metadata=_help("largest file that is sent, bytes")
+        default=50_000_000,
+        validator=gt(0),
+        metadata=_help("largest file that is sent or fetched, bytes"),
     )
     hook_timeout: float = attrs.field(
         default=10.0, validator=gt(0), metadata=_help("longest time of one hook call, seconds")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Final, Literal, cast
 
 import anyio
@@ -11,10 +12,10 @@ from dragoman import errors
 from dragoman.capabilities import Dialect
 from dragoman.causes import describe
 from dragoman.clock import Clock
-from dragoman.messages import Address, Outbound, OutboundFile, Receipt
+from dragoman.messages import Address, Button, Outbound, OutboundFile, Receipt
 from dragoman.outbox.files import SLOWEST, told
 from dragoman.outbox.limits import Limits
-from dragoman.protocols import LookUp, Platform
+from dragoman.protocols import Deletes, LookUp, Platform
 from dragoman.states import DeliveryState
 from dragoman.store.operations import Delivery
 
@@ -42,11 +43,24 @@ class Exit:
     again: anyio.Event = attrs.field(factory=anyio.Event)
     """Set when its connection is back: whoever waits to repeat a call need not wait longer."""
 
+    def repeatable(self, since: float) -> bool:
+        """Whether the platform still knows what was first sent at ``since``, and shows it once."""
+        can = self.platform.capabilities
+        if not can.idempotent_send or can.idempotent_window is None:
+            return can.idempotent_send
+        return self.clock.now().timestamp() - since < can.idempotent_window
+
+    @property
+    def never_forgets(self) -> bool:
+        """Whether a send may be repeated for ever."""
+        can = self.platform.capabilities
+        return can.idempotent_send and can.idempotent_window is None
+
     @property
     def settles_doubt(self) -> bool:
         """Whether a part that may be shown is dealt with here, and not by the operator."""
         can = self.platform.capabilities
-        return can.idempotent_send or can.look_up or self.uncertain != "ask"
+        return self.never_forgets or can.look_up or self.uncertain != "ask"
 
     def connected(self) -> None:
         """Say that the platform is connected again."""
@@ -66,6 +80,9 @@ class Attempt:
     reply_to: str = ""
     plain: bool = False
     file: OutboundFile | None = None
+    buttons: tuple[Button, ...] = ()
+    delete: bool = False
+    """Whether the message is to be taken away."""
     moved: bool = False
     renewed: bool = False
     """Whether the message that showed it is gone, so that another one takes its place."""
@@ -85,12 +102,18 @@ class Attempt:
     @property
     def method(self) -> str:
         """The kind of call, as rate limits name it."""
+        if self.delete:
+            return "delete"
         return "edit" if self.native_id else "send"
 
     @property
     def simpler(self) -> Attempt | None:
         """What to try where the platform says no: plain, as text and as file; then only words."""
         file = self.file
+        if self.delete:
+            return None
+        if self.plain and self.buttons:
+            return attrs.evolve(self, plain=False, buttons=())
         if not self.plain and (file is None or self.text or file.kind != "file"):
             return attrs.evolve(self, plain=True, file=file and attrs.evolve(file, kind="file"))
         if file is None:
@@ -135,13 +158,13 @@ def marked_as_repeat(text: str) -> str:
     return text if text.startswith(_REPEAT) else f"{_REPEAT}\n\n{text}".rstrip("\n")
 
 
-def in_doubt(exit_: Exit, trial: Attempt) -> Attempt | None:
+def in_doubt(exit_: Exit, delivery: Delivery, trial: Attempt) -> Attempt | None:
     """Return the attempt that settles a part that may be shown; ``None`` where there is none.
 
-    An idempotent send is repeated as it is, a platform that can look is asked. Otherwise the
-    operator's policy decides.
+    An idempotent send is repeated as it is while the platform knows it, a platform that can look
+    is asked. Otherwise the operator's policy decides.
     """
-    if exit_.platform.capabilities.idempotent_send:
+    if exit_.repeatable(delivery.created_at):
         return trial
     if exit_.platform.capabilities.look_up:
         return attrs.evolve(trial, doubtful=True, ask=True)
@@ -158,10 +181,15 @@ def _by_policy(exit_: Exit, trial: Attempt) -> Attempt | None:
 async def attempt(exit_: Exit, delivery: Delivery, trial: Attempt) -> tuple[Outcome, Attempt]:
     """Make one call; return what it came to and the attempt that would follow it."""
     platform = exit_.platform
+    if _forgotten(exit_, delivery, trial):
+        settling = in_doubt(exit_, delivery, trial)
+        return _doubt(exit_, settling, trial, "it may be shown, and is known no longer")
     try:
         receipt = await _call(exit_, delivery, trial)
+        if trial.delete and receipt:
+            return _deleted(trial), trial
         if receipt is None and not trial.ask:
-            return _after(errors.Unknown("the adapter returned no receipt"), exit_, trial)
+            return _after(errors.Unknown("the adapter returned no receipt"), exit_, delivery, trial)
         if receipt is None:
             missing = Outcome(state=DeliveryState.SENDING, error="looked up: it is not shown")
             return missing, attrs.evolve(trial, doubtful=False, ask=False)
@@ -169,16 +197,26 @@ async def attempt(exit_: Exit, delivery: Delivery, trial: Attempt) -> tuple[Outc
         exit_.limits.close(trial.address, trial.method, error.scope, error.retry_after)
         return trial.waits(str(error)), trial
     except errors.PlatformError as error:
-        return _after(error, exit_, trial)
+        return _after(error, exit_, delivery, trial)
     except Exception as error:  # noqa: BLE001 - an adapter's bug: the call may have been applied
         if trial.broken >= BROKEN:
             return Outcome(state=DeliveryState.FAILED, error=f"given up: {describe(error)}"), trial
-        outcome, following = _after(errors.Unknown(describe(error)), exit_, trial)
+        outcome, following = _after(errors.Unknown(describe(error)), exit_, delivery, trial)
         return outcome, attrs.evolve(following, broken=trial.broken + 1)
     outcome, following = _shown(platform, trial, receipt)
     if delivery.file and not trial.file and outcome.state is DeliveryState.DELIVERED:
         outcome = attrs.evolve(outcome, error="the file is not shown; its name is")
     return outcome, following
+
+
+def _forgotten(exit_: Exit, delivery: Delivery, trial: Attempt) -> bool:
+    """Whether what is about to be repeated would show a second time what may be shown."""
+    again = trial.doubtful and not (trial.native_id or trial.ask or trial.repeats)
+    return again and not exit_.repeatable(delivery.created_at)
+
+
+def _deleted(trial: Attempt) -> Outcome:
+    return Outcome(state=DeliveryState.SUPERSEDED, native_id=trial.native_id)
 
 
 def _shown(platform: Platform, trial: Attempt, receipt: Receipt) -> tuple[Outcome, Attempt]:
@@ -230,26 +268,35 @@ async def _call(exit_: Exit, delivery: Delivery, trial: Attempt) -> Receipt | No
         shown=trial.shown if trial.native_id else "",
         ordinary=trial.ordinary,
         file=file,
+        buttons=trial.buttons[: can.buttons],
+        created_at=datetime.fromtimestamp(delivery.created_at, UTC),
     )
     seconds = CALL_SECONDS + (file.size / SLOWEST if file else 0)
     with exit_.clock.move_on_after(seconds):
         if trial.ask and not trial.native_id:
             return await cast("LookUp", platform).look_up(address, message)
+        if trial.delete:
+            await cast("Deletes", platform).delete(address, trial.native_id)
+            return Receipt(trial.native_id)
         if trial.native_id:
             return await platform.edit(address, trial.native_id, message)
         return await platform.send(address, message)
     raise errors.Unknown(f"no answer in {seconds:g} s")
 
 
-def _after(error: errors.PlatformError, exit_: Exit, trial: Attempt) -> tuple[Outcome, Attempt]:
+def _after(
+    error: errors.PlatformError, exit_: Exit, delivery: Delivery, trial: Attempt
+) -> tuple[Outcome, Attempt]:
     """Return what a typed error asks for."""
     text = f"{type(error).__name__}: {error}"
     if trial.ask and isinstance(error, errors.Refused | errors.Forbidden | errors.Gone):
         return _doubt(exit_, _by_policy(exit_, trial), trial, text)
+    if trial.delete and isinstance(error, errors.Gone | errors.Moved):
+        return _deleted(trial), trial
     if (following := _otherwise(error, trial)) is not None:
         return Outcome(state=DeliveryState.SENDING, error=text), following
     later = trial.waits(text, back_off=True)
-    idempotent = exit_.platform.capabilities.idempotent_send
+    repeatable = trial.native_id or trial.ask or exit_.repeatable(delivery.created_at)
     match error:
         case errors.NotSent() | errors.Conflict():
             return later, trial
@@ -257,10 +304,12 @@ def _after(error: errors.PlatformError, exit_: Exit, trial: Attempt) -> tuple[Ou
             # Whether the account is lost for good is found out by its connection, which then ends.
             exit_.limits.close(trial.address, trial.method, "instance", UNAUTHORIZED_SECONDS)
             return attrs.evolve(later, back_off=False), trial
-        case errors.Unknown() if trial.native_id or trial.ask or idempotent:
-            return later, attrs.evolve(trial, shown="")  # what can be repeated at will
+        case errors.Unknown() if repeatable:  # at will, or as long as the platform knows it
+            forgets = not (trial.native_id or trial.ask or exit_.never_forgets)
+            trial = attrs.evolve(trial, shown="", doubtful=trial.doubtful or forgets)
+            return trial.waits(text, back_off=True), trial
         case errors.Unknown():
-            return _doubt(exit_, in_doubt(exit_, trial), trial, text)
+            return _doubt(exit_, in_doubt(exit_, delivery, trial), trial, text)
         case _:
             told = f"given up: {text}" if trial.doubtful else text
             failed = Outcome(state=DeliveryState.FAILED, error=told, refused=refusal(error))

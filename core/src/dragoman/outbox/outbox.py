@@ -15,9 +15,11 @@ from dragoman.errors import StoreUnavailable
 from dragoman.messages import Address
 from dragoman.messages import Lane as LaneKey
 from dragoman.outbox.attempt import Attempt, Exit, Outcome, attempt, in_doubt
+from dragoman.outbox.cosmetics import Cosmetics
 from dragoman.outbox.files import Files, told
 from dragoman.outbox.lane import HELD, Lane
 from dragoman.outbox.limits import Priority
+from dragoman.outbox.moves import Moves
 from dragoman.states import DeliveryState
 from dragoman.store.codec import lane_column
 from dragoman.store.operations import BeginSend, Delivery, EndSend, Operation, Post
@@ -41,6 +43,8 @@ class Outbox:
     _exits: Mapping[str, Exit]
     _tasks: TaskGroup
     files: Files
+    cosmetics: Cosmetics
+    moves: Moves
     _lanes: dict[LaneKey, Lane] = attrs.field(factory=dict)
     _quiet: anyio.Event = attrs.field(factory=anyio.Event)
 
@@ -61,6 +65,12 @@ class Outbox:
         if lane := self._lanes.get(address.lane):
             lane.heard, lane.refused = lane.heard + 1, ""
 
+    def refuse(self, address: Address, reason: str) -> None:
+        """Let a thread, or without one all lanes of a channel, take nothing until somebody speaks."""
+        for key, lane in self._lanes.items():
+            if key == address.lane or (not address.thread and key[:3] == address.lane[:3]):
+                lane.refused = reason
+
     def release(self, address: Address) -> None:
         """Forget the lane of an address if nothing happens in it."""
         lane = self._lanes.get(address.lane)
@@ -75,6 +85,8 @@ class Outbox:
         for delivery in deliveries:
             if delivery.address.platform not in self._exits:
                 continue  # the manifest no longer has this platform; the row stays owed
+            if not delivery.created_at:
+                delivery = attrs.evolve(delivery, created_at=self._now())  # noqa: PLW2901
             lane = self.lane(delivery.address)
             lane.push(delivery)
             self._start(delivery.address, lane)
@@ -132,7 +144,7 @@ class Outbox:
         exit_ = self.exit(delivery.address)
         trial = self._first(exit_, delivery)
         if delivery.state is DeliveryState.UNCERTAIN:
-            settling = in_doubt(exit_, trial)
+            settling = in_doubt(exit_, delivery, trial)
             if settling is None:
                 return await self._leave(exit_, delivery)
             trial = settling
@@ -149,7 +161,7 @@ class Outbox:
         priority = Priority.FINAL if delivery.turn_id else Priority.NOTICE
         while True:
             async with lane.calls:
-                heard = lane.heard
+                known = lane.stance
                 again = exit_.again  # a connection that comes back during the call counts, too
                 wait = exit_.limits.claim(trial.address, trial.method, priority)
                 if not wait:
@@ -166,13 +178,23 @@ class Outbox:
                     begun = False
                 await self._clock.sleep(wait)
                 continue
+            await self._follow(delivery, trial)
             await self._record(delivery, outcome)
-            lane.refused = outcome.refused if lane.heard == heard else ""
+            lane.refuse(outcome.refused, known)
             if outcome.ended:
                 return
             begun = outcome.state is DeliveryState.SENDING
             if outcome.back_off:
                 retry = await self._back_off(retry, again)
+
+    async def _follow(self, delivery: Delivery, trial: Attempt) -> None:
+        """Remember where a channel has moved to, so that nothing else is sent to its old id."""
+        old, new = delivery.address, trial.address
+        if trial.moved and (old.platform, old.workspace) == (new.platform, new.workspace):
+            try:
+                await self.moves.learn(old, new.channel)
+            except StoreUnavailable as error:  # the next call is told again
+                self._log.error("the move of a channel is not written: %s", error)
 
     async def _begin(self, delivery: Delivery, number: int) -> bool:
         return await self._write(BeginSend(delivery_id=delivery.id, attempt=number))
@@ -185,11 +207,16 @@ class Outbox:
 
     def _first(self, exit_: Exit, delivery: Delivery) -> Attempt:
         text, file = delivery.text, None
+        known = (delivery.native_id, delivery.shown, delivery.reply_to)
+        if not text and delivery.native_id and not delivery.file:
+            return Attempt("", delivery.address, *known, delete=True)
         if delivery.file:
             file = self.files.outbound(delivery.file, exit_.platform.capabilities.files)
             text = text if file else told(delivery.file, text)
-        known = (delivery.native_id, delivery.shown, delivery.reply_to)
-        return Attempt(text, delivery.address, *known, file=file)
+        address = self.moves.now(delivery.address)
+        if address is not delivery.address:  # its ids name other messages there, or none
+            return Attempt(text, address, file=file, buttons=delivery.buttons, moved=True)
+        return Attempt(text, address, *known, file=file, buttons=delivery.buttons)
 
     async def _write(self, operation: Operation[ResultT]) -> ResultT:
         """Write to the ledger, however long the store takes; the lane waits for it."""

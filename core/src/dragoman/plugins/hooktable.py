@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 import attrs
 
 from dragoman.clock import Clock
 from dragoman.hookspecs import ConversationView, Drop, Observation, Verdict
-from dragoman.messages import Inbound
+from dragoman.messages import Attachment, Inbound
 from dragoman.plugins.binding import BoundHook, bind
 from dragoman.plugins.guard import Guard, HookError
 from dragoman.protocols import TurnInfo
@@ -43,6 +44,7 @@ class HookTable:
     _profile: tuple[BoundHook, ...]
     _inbound: tuple[BoundHook, ...]
     _outbound: tuple[BoundHook, ...]
+    _file_text: tuple[BoundHook, ...]
     _started: tuple[_Notified, ...]
     _stopping: tuple[_Notified, ...]
     _observe: tuple[_Notified, ...]
@@ -81,6 +83,7 @@ class HookTable:
             profile=named("dragoman_profile"),
             inbound=named("dragoman_inbound"),
             outbound=named("dragoman_outbound"),
+            file_text=named("dragoman_file_text"),
             started=told("dragoman_started"),
             stopping=told("dragoman_stopping")[::-1],
             observe=told("dragoman_observe"),
@@ -160,6 +163,17 @@ class HookTable:
             if answer is not None:
                 text = answer
         return text
+
+    async def file_text(self, path: Path, attachment: Attachment) -> str | None:
+        """Return a file as the first text that a hook makes of it."""
+        for hook in self._file_text:
+            try:
+                text: str | None = await self._guard.call(hook, str, path, attachment)
+            except HookError:
+                continue
+            if text is not None:
+                return text
+        return None
 
     async def started(self) -> None:
         """Tell all, in manifest order, that everything is open."""

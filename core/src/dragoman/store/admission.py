@@ -114,6 +114,7 @@ async def _admit(tx: Transaction, ordered: Sequence[Accept]) -> dict[int, Accept
         """,
         [one.row(states[one.operation.event_id]) for one in admissions],
     )
+    await _tell(tx, [one for one in admissions if one.operation.event_id not in full])
     notices = [one.operation.full_notice for one in waiting if one.operation.event_id in full]
     await insert_notices(tx, [notice for notice in notices if notice])
     wishes = {one.wish.turn_id: one.wish for one in admissions if one.wish}
@@ -122,6 +123,28 @@ async def _admit(tx: Transaction, ordered: Sequence[Accept]) -> dict[int, Accept
         op.event_id: _accepted(op, row.session_id, op.event_id in full, grants)
         for op, row in zip(ordered, sessions, strict=True)
     }
+
+
+async def _tell(tx: Transaction, admissions: Sequence[Admission]) -> None:
+    """Make what was noted in the sessions part of the first event that tells of it."""
+    told = [
+        (one.session.session_id, one.operation.noted, one.operation.event_id)
+        for one in admissions
+        if one.operation.noted
+    ]
+    if told:
+        await tx.set(
+            """
+            UPDATE inbound_events SET state = 'merged', item = NULL, reason = 'part of ' || (
+                SELECT min(value ->> 2) FROM json_each(?1)
+                WHERE value ->> 0 = inbound_events.session_id AND value ->> 1 >= inbound_events.id
+            ) WHERE id IN (
+                SELECT e.id FROM json_each(?1) JOIN inbound_events AS e
+                ON e.session_id = value ->> 0 AND e.state = 'noted' AND e.id <= value ->> 1
+            )
+            """,
+            told,
+        )
 
 
 async def _claim(tx: Transaction, admissions: Sequence[Admission]) -> set[str]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from cattrs import Converter
 
-from dragoman.messages import Address, Inbound, Lane
+from dragoman.messages import Address, Button, Inbound, Lane
 from dragoman.store.values import StoredFile
 
 
@@ -74,6 +74,16 @@ def file_to_json(file: StoredFile | None) -> str | None:
 def file_from_json(text: str | None) -> StoredFile | None:
     """Return the file that `file_to_json` wrote."""
     return None if text is None else _CONVERTER.structure(json.loads(text), StoredFile)
+
+
+def buttons_to_json(buttons: Sequence[Button]) -> str | None:
+    """Return buttons as the text of their column."""
+    return dump(_CONVERTER.unstructure(buttons)) if buttons else None
+
+
+def buttons_from_json(text: str | None) -> tuple[Button, ...]:
+    """Return the buttons that `buttons_to_json` wrote."""
+    return () if text is None else _CONVERTER.structure(json.loads(text), tuple[Button, ...])
 
 
 def _converter() -> Converter:

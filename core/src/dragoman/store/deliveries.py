@@ -5,20 +5,36 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+import attrs
+
+from dragoman.messages import Inbound, Kind
 from dragoman.states import DELIVERY_EDGES, DeliveryState
 from dragoman.store.codec import (
     address_from_json,
     address_to_json,
+    buttons_from_json,
+    buttons_to_json,
     dump,
+    event_from_json,
+    event_to_json,
     file_from_json,
     file_to_json,
     lane_column,
 )
 from dragoman.store.edges import edges
-from dragoman.store.operations import BeginSend, Delivery, EndSend, OpenPart, Post, Shown
+from dragoman.store.operations import (
+    BeginSend,
+    Delivery,
+    EndSend,
+    OpenPart,
+    Post,
+    Press,
+    Pressed,
+    Shown,
+)
 from dragoman.store.transaction import Answer, Row, Transaction
 
-COLUMNS = "id, address, text, state, native_id, reply_to, attempts, ready_at, turn_id, file"
+COLUMNS = "id, address, text, state, native_id, reply_to, attempts, ready_at, turn_id, file, buttons, created_at"
 
 OPEN = "state IN ('pending', 'sending', 'uncertain')"
 """Said word for word in each query that the index of open parts has to serve."""
@@ -51,6 +67,8 @@ def delivery_from_row(row: Row) -> Delivery:
         ready_at=row[7] or 0.0,
         turn_id=row[8] or "",
         file=file_from_json(row[9]),
+        buttons=buttons_from_json(row[10]),
+        created_at=row[11],
     )
 
 
@@ -61,9 +79,10 @@ async def insert_notices(tx: Transaction, notices: Sequence[Delivery]) -> None:
     await tx.set(
         f"""
         INSERT INTO deliveries
-            (id, part, lane, address, reply_to, state, text, created_at, ready_at, file, place)
+            (id, part, lane, address, reply_to, state, text, created_at, ready_at, file, buttons,
+             place)
         SELECT value ->> 0, 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5,
-            value ->> 6, value ->> 6, value ->> 7, {next_place("value ->> 1", "key")}
+            value ->> 6, value ->> 6, value ->> 7, value ->> 8, {next_place("value ->> 1", "key")}
         FROM json_each(?) WHERE true ORDER BY key ON CONFLICT (id) DO NOTHING
         """,
         [
@@ -76,6 +95,7 @@ async def insert_notices(tx: Transaction, notices: Sequence[Delivery]) -> None:
                 notice.text,
                 notice.ready_at,
                 file_to_json(notice.file),
+                buttons_to_json(notice.buttons),
             )
             for notice in notices
         ],
@@ -161,3 +181,32 @@ async def end_send(tx: Transaction, batch: Sequence[EndSend]) -> list[Answer]:
         [(op.delivery_id, op.state.value, op.native_id, op.shown, op.error) for op in batch],
     )
     return [None for _ in batch]
+
+
+async def press(tx: Transaction, batch: Sequence[Press]) -> list[Answer]:
+    """Let the first press of a part's buttons count. One at a time: people press rarely."""
+    return [await _press(tx, op) for op in batch]
+
+
+async def _press(tx: Transaction, op: Press) -> Pressed | None:
+    rows = await tx.rows(
+        f"SELECT {COLUMNS}, (SELECT event FROM inbound_events WHERE id = ?2) FROM deliveries WHERE id = ?1",
+        op.delivery_id,
+        op.event_id,
+    )
+    if not rows:
+        return None
+    delivery, event = delivery_from_row(rows[0]), event_from_json(rows[0][-1])
+    if event.kind is Kind.MESSAGE:  # it counted before
+        return Pressed(inbound=event, delivery=attrs.evolve(delivery, buttons=()))
+    elsewhere = delivery.address.lane[:3] != op.inbound.address.lane[:3]
+    if elsewhere or not 0 <= op.number < len(delivery.buttons):
+        return None
+    said: Inbound = attrs.evolve(
+        op.inbound, kind=Kind.MESSAGE, text=delivery.buttons[op.number].label
+    )
+    await tx.rows("UPDATE deliveries SET buttons = NULL WHERE id = ?", op.delivery_id)
+    await tx.rows(
+        "UPDATE inbound_events SET event = ? WHERE id = ?", event_to_json(said), op.event_id
+    )
+    return Pressed(inbound=said, delivery=attrs.evolve(delivery, buttons=()))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dragoman.errors import StaleLease
 from dragoman.states import DeliveryState, EventState, TurnState
-from dragoman.store.codec import dump, dump_rows, file_to_json
+from dragoman.store.codec import buttons_to_json, dump, dump_rows, file_to_json
 from dragoman.store.deliveries import OPEN, next_place
 from dragoman.store.operations import Ended, Finish, KnownPart, Recover, Recovered, TurnGrant
 from dragoman.store.records import take_back
@@ -116,15 +116,17 @@ async def _owe_parts(tx: Transaction, batch: Sequence[Finish]) -> None:
     await tx.set(
         f"""
         INSERT INTO deliveries
-            (id, turn_id, part, lane, address, state, text, created_at, ready_at, file, place)
+            (id, turn_id, part, lane, address, state, text, created_at, ready_at, file, buttons,
+             place)
         SELECT value ->> 0, value ->> 1, value ->> 2, first.lane, first.address, value ->> 3,
-            value ->> 4, value ->> 5, value ->> 5, value ->> 6, {next_place("first.lane", "key")}
+            value ->> 4, value ->> 5, value ->> 5, value ->> 6, value ->> 7,
+            {next_place("first.lane", "key")}
         FROM json_each(?) JOIN deliveries AS first ON first.number =
             (SELECT min(d.number) FROM deliveries AS d WHERE d.turn_id = value ->> 1)
         WHERE true ORDER BY key
         ON CONFLICT (id) DO UPDATE SET part = excluded.part, state = excluded.state,
             text = excluded.text, ready_at = excluded.ready_at, file = excluded.file,
-            place = excluded.place
+            buttons = excluded.buttons, place = excluded.place
         WHERE deliveries.turn_id = excluded.turn_id AND deliveries.place IS NULL
           AND deliveries.state = 'sending'
         """,
@@ -137,6 +139,7 @@ async def _owe_parts(tx: Transaction, batch: Sequence[Finish]) -> None:
                 part.text,
                 op.now,
                 file_to_json(part.file),
+                buttons_to_json(part.buttons),
             )
             for op, part in parts
         ],

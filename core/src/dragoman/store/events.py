@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dragoman.messages import Kind
 from dragoman.states import EVENT_EDGES, EventState
 from dragoman.store.codec import event_to_json, lane_column, storable
 from dragoman.store.deliveries import insert_notices
@@ -22,8 +23,10 @@ async def receive(tx: Transaction, batch: Sequence[Receive]) -> list[Answer]:
         (row[1], row[2]): row[0]
         for row in await tx.set(
             """
-            INSERT INTO inbound_events (platform, native_id, lane, state, received_at, event)
-            SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 5, value ->> 3, value ->> 4
+            INSERT INTO inbound_events
+                (platform, native_id, lane, state, received_at, event, message_id)
+            SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 5, value ->> 3, value ->> 4,
+                nullif(value ->> 6, '')
             FROM json_each(?) WHERE true ORDER BY key
             ON CONFLICT (platform, native_id) DO NOTHING
             RETURNING id, platform, native_id
@@ -35,6 +38,7 @@ async def receive(tx: Transaction, batch: Sequence[Receive]) -> list[Answer]:
                     op.now,
                     event_to_json(op.inbound),
                     (EventState.HELD if op.held else EventState.RECEIVED).value,
+                    op.inbound.message_id if op.inbound.kind is Kind.MESSAGE else "",
                 )
                 for key, op in zip(keys, batch, strict=True)
             ],
@@ -65,13 +69,18 @@ async def settle(tx: Transaction, batch: Sequence[Settle]) -> list[Answer]:
         for row in await tx.set(
             f"""
             UPDATE inbound_events SET state = j.value ->> 1, reason = j.value ->> 2,
-                rule = CASE j.value ->> 3 WHEN '' THEN rule ELSE j.value ->> 3 END, item = NULL
+                rule = CASE j.value ->> 3 WHEN '' THEN rule ELSE j.value ->> 3 END,
+                session_id = coalesce(nullif(j.value ->> 4, ''), session_id),
+                item = nullif(j.value ->> 5, '')
             FROM json_each(?) AS j
             WHERE inbound_events.id = j.value ->> 0
               AND (inbound_events.state, j.value ->> 1) IN ({_WITHOUT_TURN})
             RETURNING inbound_events.id
             """,
-            [(op.event_id, op.state.value, op.reason, op.rule) for op in batch],
+            [
+                (op.event_id, op.state.value, op.reason, op.rule, op.session_id, op.note)
+                for op in batch
+            ],
         )
     }
     await insert_notices(tx, [one for op in batch if op.event_id in done for one in op.notices])

@@ -13,15 +13,17 @@ from typing import ClassVar
 import attrs
 
 from dragoman.keys import ConversationKey
-from dragoman.messages import Inbound, Lane
+from dragoman.messages import Button, Inbound, Lane
 from dragoman.runevents import FailureKind, Usage
 from dragoman.states import DeliveryState, EventState, TurnState
 from dragoman.store.values import Adoption as Adoption
 from dragoman.store.values import Delivery as Delivery
 from dragoman.store.values import KnownPart as KnownPart
 from dragoman.store.values import Operation as Operation
+from dragoman.store.values import Said as Said
 from dragoman.store.values import StoredEvent as StoredEvent
 from dragoman.store.values import StoredFile as StoredFile
+from dragoman.store.values import Told as Told
 from dragoman.store.values import TurnGrant as TurnGrant
 from dragoman.store.values import TurnLease as TurnLease
 
@@ -69,7 +71,7 @@ class Settle(Operation[bool]):
     """End an event that starts no turn; answers whether it ended this way.
 
     ``rule`` is the admission decision that led here. ``notices`` are shown to the sender, owed in
-    the same transaction.
+    the same transaction. One that is ``NOTED`` is to be told as ``note`` in ``session_id``.
     """
 
     about: ClassVar[tuple[str, ...]] = ("event_id",)
@@ -77,12 +79,36 @@ class Settle(Operation[bool]):
     event_id: int
     state: EventState = attrs.field(
         validator=attrs.validators.in_(
-            (EventState.HANDLED, EventState.REFUSED, EventState.IGNORED, EventState.EXPIRED)
+            (
+                EventState.HANDLED,
+                EventState.REFUSED,
+                EventState.IGNORED,
+                EventState.EXPIRED,
+                EventState.MERGED,
+                EventState.NOTED,
+            )
         )
     )
     reason: str
     rule: str = ""
     notices: tuple[Delivery, ...] = ()
+    session_id: str = ""
+    note: str = attrs.field(default="", repr=False)
+
+
+@attrs.frozen(kw_only=True)
+class Move(Operation[bool]):
+    """Let the conversations of a channel go on under its ``new`` id; answers whether that is news.
+
+    What has begun under the new id before makes room for them.
+    """
+
+    about: ClassVar[tuple[str, ...]] = ()
+
+    platform: str
+    workspace: str
+    old: str
+    new: str
 
 
 # -- turns ---------------------------------------------------------------------------------------
@@ -119,6 +145,8 @@ class Accept(Operation[Accepted]):
     item: str = attrs.field(default="", repr=False)
     inbound: Inbound | None = attrs.field(default=None, repr=False)
     """The message as its turn is to see it, where that is not how it was received."""
+    noted: int = 0
+    """The newest event that it tells its session of: all that is noted up to it becomes part of it."""
     adoption: Adoption | None = None
     queue_limit: int = attrs.field(default=50, validator=attrs.validators.ge(1))
     full_notice: Delivery | None = None
@@ -151,6 +179,7 @@ class Part:
     text: str = attrs.field(repr=False)
     state: DeliveryState = DeliveryState.PENDING
     file: StoredFile | None = None
+    buttons: tuple[Button, ...] = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -192,7 +221,7 @@ class Stop(Operation[Stopped]):
 class Reset(Operation[bool]):
     """Begin a new generation of all records of a session that runs no turn; answers whether.
 
-    ``event_id`` is the event that asked for it, and the identity of the operation.
+    What was noted before is not told any more. ``event_id`` is the event that asked for it, and the identity of the operation.
     """
 
     about: ClassVar[tuple[str, ...]] = ()
@@ -348,6 +377,29 @@ class EndSend(Operation[None]):
     shown: str | None = attrs.field(default=None, repr=False)
     error: str = ""
     now: float
+
+
+@attrs.frozen(kw_only=True)
+class Pressed:
+    """A press that counts: what it says, as a message, and the part whose buttons are gone."""
+
+    inbound: Inbound
+    delivery: Delivery
+
+
+@attrs.frozen(kw_only=True)
+class Press(Operation["Pressed | None"]):
+    """Take the buttons off a part, for the first who presses one; others are answered ``None``.
+
+    The event ``event_id`` becomes a message that says the button's label.
+    """
+
+    about: ClassVar[tuple[str, ...]] = ("delivery_id",)
+
+    event_id: int
+    inbound: Inbound
+    delivery_id: str
+    number: int
 
 
 # -- the journal ---------------------------------------------------------------------------------

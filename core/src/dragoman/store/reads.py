@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from collections.abc import Collection, Mapping, Sequence
 
 import attrs
 
@@ -14,16 +13,12 @@ from dragoman.messages import Address
 from dragoman.store.codec import address_from_json, dump, event_from_json, lane_column, storable
 from dragoman.store.deliveries import COLUMNS, OPEN, delivery_from_row
 from dragoman.store.operations import Delivery, StoredEvent
-from dragoman.store.transaction import Row
-
-Query: TypeAlias = Callable[[str, tuple[Any, ...]], Awaitable[list[Row]]]
+from dragoman.store.past import Past
 
 
 @attrs.frozen
-class Reads:
+class Reads(Past):
     """All queries, over one way to run them."""
-
-    _query: Query
 
     async def received(self, platform: str, after: int, limit: int) -> Sequence[StoredEvent]:
         """Return events of a platform that nobody has decided on, in order of receipt."""
@@ -60,17 +55,23 @@ class Reads:
         )
         return [StoredEvent(row[0], event_from_json(row[1]), row[2]) for row in rows]
 
-    async def waiting(
-        self, address: Address, sender: str, field: Literal["message_id", "album"], value: str
-    ) -> StoredEvent | None:
-        """Return the oldest event of a sender, held or waiting for its turn, with this field."""
+    async def waiting(self, address: Address, sender: str, album: str) -> StoredEvent | None:
+        """Return the oldest event of a sender's album that is held or waits for its turn."""
         rows = await self._query(
             """
             SELECT id, event, received_at FROM inbound_events
-            WHERE state IN ('held', 'queued') AND lane = ?1 AND event ->> ?2 = ?3
-              AND event ->> '$.sender.id' = ?4 ORDER BY id LIMIT 1
+            WHERE state IN ('held', 'queued') AND lane = ? AND event ->> '$.album' = ?
+              AND event ->> '$.sender.id' = ? ORDER BY id LIMIT 1
             """,
-            (lane_column(address.lane), f"$.{field}", storable(value), storable(sender)),
+            (lane_column(address.lane), storable(album), storable(sender)),
+        )
+        return next((StoredEvent(row[0], event_from_json(row[1]), row[2]) for row in rows), None)
+
+    async def event_of(self, session_id: str, event_id: int) -> StoredEvent | None:
+        """Return a message that came into a session."""
+        rows = await self._query(
+            "SELECT id, event, received_at FROM inbound_events WHERE id = ? AND session_id = ?",
+            (event_id, session_id),
         )
         return next((StoredEvent(row[0], event_from_json(row[1]), row[2]) for row in rows), None)
 

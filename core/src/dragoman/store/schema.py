@@ -155,6 +155,25 @@ STEPS: Final[tuple[str, ...]] = (
     """
     ALTER TABLE deliveries ADD COLUMN file TEXT;
     """,
+    # 6: messages by the platform's own ids, what sessions are still to be told, channels that moved, buttons
+    """
+    ALTER TABLE inbound_events ADD COLUMN message_id TEXT;
+    UPDATE inbound_events SET message_id = nullif(event ->> '$.message_id', '')
+    WHERE json_valid(event) AND coalesce(event ->> '$.kind', 'message') = 'message'
+      AND NOT coalesce(event ->> '$.edits', 0);
+    CREATE INDEX events_of_message ON inbound_events (message_id, lane)
+        WHERE message_id IS NOT NULL;
+    CREATE INDEX events_noted ON inbound_events (session_id, id) WHERE state = 'noted';
+    CREATE INDEX deliveries_by_name ON deliveries (native_id, lane) WHERE native_id <> '';
+    CREATE TABLE channel_moves (
+        platform TEXT NOT NULL,
+        workspace TEXT NOT NULL,
+        old TEXT NOT NULL,
+        new TEXT NOT NULL,
+        PRIMARY KEY (platform, workspace, old)
+    ) WITHOUT ROWID;
+    ALTER TABLE deliveries ADD COLUMN buttons TEXT;
+    """,
 )
 
 VERSION: Final = len(STEPS)

@@ -1,4 +1,4 @@
-"""Statements that find, make, stop and renew sessions."""
+"""Statements that find, make, stop, renew and move sessions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import attrs
 
 from dragoman.keys import new_id
 from dragoman.store.codec import lane_column
-from dragoman.store.operations import Accept, Reset, Stop, Stopped
+from dragoman.store.operations import Accept, Move, Reset, Stop, Stopped
 from dragoman.store.records import NewRecords, insert_records
 from dragoman.store.transaction import Answer, Transaction
 
@@ -156,7 +156,49 @@ async def reset(tx: Transaction, batch: Sequence[Reset]) -> list[Answer]:
             for session_id, namespace in sorted(lists)
         ],
     )
+    await tx.set(
+        """
+        UPDATE inbound_events SET state = 'ignored', reason = 'begun anew', item = NULL
+        FROM json_each(?) AS j WHERE inbound_events.session_id = j.value ->> 0
+          AND inbound_events.state = 'noted' AND inbound_events.id < j.value ->> 1
+        """,
+        [(op.session_id, op.event_id) for op in batch if op.session_id in free],
+    )
     return [bool(row[2]) or not row[3] for row in rows]
+
+
+async def move(tx: Transaction, batch: Sequence[Move]) -> list[Answer]:
+    """Let keys of the new ids lead to the conversations of the old ones; what is known stays."""
+    rows = [(op.platform, op.workspace, op.old, op.new) for op in batch]
+    fresh = await tx.set(
+        """
+        INSERT INTO channel_moves (platform, workspace, old, new)
+        SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?) WHERE true
+        ON CONFLICT (platform, workspace, old) DO UPDATE SET new = excluded.new
+        WHERE new <> excluded.new RETURNING platform, workspace, old, new
+        """,
+        rows,
+    )
+    await tx.set(  # one that comes back has not moved any more: no circle
+        """
+        DELETE FROM channel_moves WHERE (platform, workspace, old) IN
+            (SELECT value ->> 0, value ->> 1, value ->> 3 FROM json_each(?))
+        """,
+        fresh,
+    )
+    await tx.set(
+        """
+        INSERT INTO conversation_keys
+            (platform, workspace, channel, thread, user, conversation_id)
+        SELECT k.platform, k.workspace, value ->> 3, k.thread, k.user, k.conversation_id
+        FROM json_each(?) JOIN conversation_keys AS k ON k.platform = value ->> 0
+            AND k.workspace = value ->> 1 AND k.channel = value ->> 2
+        WHERE true ON CONFLICT (platform, workspace, channel, thread, user)
+            DO UPDATE SET conversation_id = excluded.conversation_id
+        """,
+        fresh,
+    )
+    return [bool(fresh) for _ in batch]
 
 
 async def _lists(tx: Transaction, sessions: Iterable[str]) -> set[tuple[str, str]]:

@@ -8,8 +8,8 @@ from typing import ClassVar, Generic, TypeVar
 
 import attrs
 
-from dragoman.messages import Address, Inbound
-from dragoman.states import DeliveryState
+from dragoman.messages import Address, Button, Inbound
+from dragoman.states import DeliveryState, EventState
 
 ResultT_co = TypeVar("ResultT_co", covariant=True)
 
@@ -44,6 +44,27 @@ class StoredEvent:
     inbound: Inbound
     received_at: float
     """UTC, seconds since the epoch."""
+
+
+@attrs.frozen(kw_only=True)
+class Said:
+    """A message that came in at some time, and what has become of it."""
+
+    stored: StoredEvent
+    state: EventState
+    reason: str
+    session_id: str
+    """The session that was given it, or will be; empty where no agent is."""
+
+
+@attrs.frozen(kw_only=True)
+class Told:
+    """A message of this account's own: where, what and when (UTC, seconds), and of which session."""
+
+    address: Address
+    text: str = attrs.field(repr=False)
+    at: float
+    session_id: str
 
 
 @attrs.frozen(kw_only=True)
@@ -124,3 +145,6 @@ class Delivery:
     ready_at: float = 0.0
     turn_id: str = ""
     file: StoredFile | None = None
+    buttons: tuple[Button, ...] = ()
+    created_at: float = 0.0
+    """When its row was written, UTC: before any attempt."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 import attrs
 
@@ -17,6 +19,7 @@ from dragoman.errors import Gone, Refused
 from dragoman.messages import (
     Address,
     Attachment,
+    Button,
     Deliver,
     Inbound,
     Kind,
@@ -47,11 +50,19 @@ class Message:
     delivery_id: str
     file: OutboundFile | None = None
     content: bytes = b""
+    buttons: tuple[Button, ...] = ()
+    deleted: bool = False
 
     @property
     def text(self) -> str:
         """What it shows now."""
         return self.texts[-1]
+
+
+async def _pieces(content: bytes) -> AsyncIterator[bytes]:
+    for start in range(0, len(content), 1024):
+        await anyio.lowlevel.checkpoint()
+        yield content[start : start + 1024]
 
 
 @attrs.define(eq=False)
@@ -74,7 +85,11 @@ class StubPlatform:
     late_faults: list[Exception] = attrs.field(factory=list)
     before: Before | None = None
     calls: list[str] = attrs.field(factory=list)
+    reactions: dict[tuple[str, str], str] = attrs.field(factory=dict)
+    """The account's reaction by channel and message id; empty where it was taken back."""
     connected: anyio.Event = attrs.field(factory=anyio.Event)
+    contents: dict[str, bytes] = attrs.field(factory=dict)
+    """The files that can be had, by the id of their `Attachment`."""
     _deliver: Deliver | None = None
     _numbers: Iterator[int] = attrs.field(factory=lambda: itertools.count(1))
     _changed: anyio.Event = attrs.field(factory=anyio.Event)
@@ -154,6 +169,7 @@ class StubPlatform:
             message.delivery_id,
             message.file,
             content,
+            message.buttons,
         )
         self.messages.append(shown)
         self._end()
@@ -163,8 +179,9 @@ class StubPlatform:
         """Change a message."""
         await self._begin("edit", address, message)
         for shown in self.messages:
-            if shown.native_id == native_id and shown.address == address:
+            if (shown.native_id, shown.address, shown.deleted) == (native_id, address, False):
                 shown.texts.append(message.text)
+                shown.buttons = message.buttons
                 self._end()
                 return Receipt(native_id, message.text)
         raise Gone("message")
@@ -174,12 +191,35 @@ class StubPlatform:
         del address
         self.calls.append("typing")
 
+    async def delete(self, address: Address, native_id: str) -> None:
+        """Take a message away."""
+        await self._begin("delete", address, Outbound("", "…"))
+        for shown in self.messages:
+            if (shown.native_id, shown.address) == (native_id, address):
+                shown.deleted = True
+        self._end()
+
+    async def react(self, address: Address, message_id: str, emoji: str, *, on: bool) -> None:
+        """Note a reaction of the account, or that it is gone."""
+        await self._begin("react", address, Outbound("", "…"))
+        self.reactions[address.channel, message_id] = emoji if on else ""
+        self._end()
+
+    @asynccontextmanager
+    async def fetch(self, attachment: Attachment) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Hand a file over in pieces of a kilobyte."""
+        await self._begin("fetch", Address(self.id, ""), Outbound("", "…"))
+        if attachment.id not in self.contents:
+            raise Gone("message")
+        yield _pieces(self.contents[attachment.id])
+
     def shown(self, channel: str = "1", thread: str = "") -> list[str]:
         """Return what people see in a channel, in order."""
         return [
             message.text
             for message in self.messages
             if (message.address.channel, message.address.thread) == (channel, thread)
+            and not message.deleted
         ]
 
     async def until_shown(self, text: str, channel: str = "1", thread: str = "") -> None:

@@ -20,6 +20,7 @@ from dragoman.store import operations as ops
 from dragoman.store.writer import EXECUTORS
 from dragoman.testing.store_again import AgainSuite
 from dragoman.testing.store_machine import run_machine
+from dragoman.testing.store_past import PastSuite
 from dragoman.testing.store_rows import contents
 from dragoman.testing.store_samples import SAMPLES
 from dragoman.testing.store_scene import NOW, OpenStore, Scene, together
@@ -33,7 +34,7 @@ _each_fenced = pytest.mark.parametrize("kind", _FENCED, ids=lambda kind: kind.__
 
 
 @pytest.mark.anyio
-class StoreSuite(WaitingSuite, AgainSuite):
+class StoreSuite(WaitingSuite, PastSuite, AgainSuite):
     """Subclass it and supply ``open_store``."""
 
     quick: ClassVar[int] = 50

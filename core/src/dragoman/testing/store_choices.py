@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 import attrs
 from hypothesis import strategies as st
 
-from dragoman.messages import Address
+from dragoman.messages import Address, Button
 from dragoman.states import DeliveryState, EventState, TurnState
 from dragoman.store import operations as ops
 from dragoman.testing.store_model import StoreModel
@@ -96,7 +96,12 @@ class Choices:
             state=DeliveryState.PENDING,
             ready_at=self.data.draw(TIMES),
             file=self.file(),
+            buttons=self.buttons(),
         )
+
+    def buttons(self) -> tuple[Button, ...]:
+        """Return two buttons, or (mostly) none."""
+        return () if self.mostly() else (Button("Yes", "s:1:0"), Button("No é", "s:1:1"))
 
     def file(self) -> ops.StoredFile | None:
         """Return a new file, or (mostly) none."""

@@ -10,11 +10,11 @@ import attrs
 from hypothesis import strategies as st
 
 from dragoman.keys import ConversationKey
-from dragoman.messages import Address, Inbound, Place, Sender
+from dragoman.messages import Address, Inbound, Kind, Place, Sender
 from dragoman.runevents import FailureKind, Usage
 from dragoman.states import DeliveryState, EventState, TurnState
 from dragoman.store import operations as ops
-from dragoman.testing.store_choices import OWNERS, TEXTS, TIMES, Choices
+from dragoman.testing.store_choices import CHANNELS, OWNERS, TEXTS, TIMES, Choices
 from dragoman.testing.store_scene import NOW
 
 _ENDS: Final = st.sampled_from([state for state in TurnState if state.final])
@@ -41,8 +41,9 @@ class Draws(Choices):
         kinds: list[tuple[int, Callable[[], ops.Operation[Any]]]] = [(8, self.receive)]
         if self.model.events:
             kinds += [(14, self.accept), (2, self.settle), (1, self.stop), (2, self.merge)]
+            kinds += [(1, self.move)]
         if self.model.sessions:
-            kinds += [(4, self.adopt), (1, self.reset)]
+            kinds += [(4, self.adopt), (1, self.reset), (2, self.note)]
         if self.model.turns:
             often = 4 if self.running() else 1
             kinds += [(often, self.finish), (often, self.append), (often, self.open_part)]
@@ -52,6 +53,7 @@ class Draws(Choices):
             kinds += [(2, self.end_tool)]
         if self.model.deliveries:
             kinds += [(4, self.begin_send), (5, self.end_send)]
+            kinds += [(2, self.press)] if self.model.events else []
         kinds += [(1, self.post), (1, self.renew), (1, self.put), (1, self.delete)]
         if self.history:
             kinds += [(5, self.again), (3, self.forged)]
@@ -75,6 +77,7 @@ class Draws(Choices):
             text=self.data.draw(TEXTS),
             sent_at=datetime.fromtimestamp(NOW, UTC),
             message_id=f"m{native}",
+            kind=self.one([Kind.MESSAGE] * 4 + [Kind.PRESS]),
         )
 
     def merge(self) -> ops.Operation[Any]:
@@ -100,8 +103,9 @@ class Draws(Choices):
         event = self.model.events[self.event()]
         sessions = [
             id_
-            for (key, _, _), id_ in self.model.sessions.items()
-            if key.channel == event.inbound.address.channel
+            for key, number in self.model.keys.items()
+            for (of, _, _), id_ in self.model.sessions.items()
+            if of == number and key.channel == event.inbound.address.channel
         ]
         return ops.Stop(
             session_id=self.one([*sessions, ""]),
@@ -128,8 +132,24 @@ class Draws(Choices):
             adoption=self.adoption() if self.mostly() else None,
             queue_limit=self.data.draw(st.integers(1, 3)),
             full_notice=self.notice(),
+            noted=self.one([0, max(self.model.events), self.event()]),
             now=NOW,
         )
+
+    def note(self) -> ops.Settle:
+        """A session is to be told of an event."""
+        return ops.Settle(
+            event_id=self.event(),
+            state=EventState.NOTED,
+            reason="edited",
+            session_id=self.session(),
+            note="it says",
+        )
+
+    def move(self) -> ops.Move:
+        """A channel goes on as another one, also back again."""
+        old, new = self.one([CHANNELS, CHANNELS[::-1]])
+        return ops.Move(platform="stub", workspace="", old=old, new=new)
 
     def settle(self) -> ops.Settle:
         """An event ends without a turn, as far as it may."""
@@ -186,6 +206,7 @@ class Draws(Choices):
                 text=self.data.draw(TEXTS),
                 state=self.one([*_OWED, *ended] if delivery_id in named else _OWED),
                 file=self.file(),
+                buttons=self.buttons(),
             )
             for number, delivery_id in enumerate([*named, *more])
         )
@@ -285,6 +306,17 @@ class Draws(Choices):
             shown=self.data.draw(st.none() | TEXTS),
             error=self.data.draw(TEXTS),
             now=NOW,
+        )
+
+    def press(self) -> ops.Press:
+        """Somebody presses a button: mostly one that is there, and where it is shown."""
+        rows = [row.id for row in self.model.deliveries.values() if row.buttons]
+        event = self.model.events[self.event()]
+        return ops.Press(
+            event_id=event.id,
+            inbound=event.inbound,
+            delivery_id=self.one(rows) if rows and self.mostly() else self.delivery(),
+            number=self.data.draw(st.integers(0, 2)),
         )
 
     def put(self) -> ops.PutValue:

@@ -15,7 +15,7 @@ from typing import TypeVar
 import attrs
 
 from dragoman.keys import ConversationKey
-from dragoman.messages import Address, Place
+from dragoman.messages import Address
 from dragoman.states import DeliveryState, EventState, TurnState
 from dragoman.store import operations as ops
 from dragoman.testing.store_model_rows import (
@@ -27,7 +27,8 @@ from dragoman.testing.store_model_rows import (
 )
 
 KeyT = TypeVar("KeyT")
-SessionKey = tuple[ConversationKey, str, str]
+SessionKey = tuple[int, str, str]
+"""A conversation's number, profile and runtime."""
 
 
 @attrs.define(eq=False)
@@ -43,7 +44,11 @@ class StoreModel:
     """By effect key."""
     values: dict[tuple[str, str], str] = attrs.field(factory=dict)
     sessions: dict[SessionKey, str] = attrs.field(factory=dict)
-    conversations: dict[ConversationKey, str] = attrs.field(factory=dict)
+    keys: dict[ConversationKey, int] = attrs.field(factory=dict)
+    """Which conversation each key leads to, by a number of the model's own."""
+    conversations: dict[int, str] = attrs.field(factory=dict)
+    """The store's id of each conversation, once an answer has said it."""
+    moves: dict[str, str] = attrs.field(factory=dict)
     places: Iterator[int] = attrs.field(factory=itertools.count)
 
     # -- what holds now --------------------------------------------------------------------------
@@ -59,6 +64,15 @@ class StoreModel:
             for id_ in sorted(self.events)
             if self.events[id_].session_id == session_id
             and self.events[id_].state is EventState.QUEUED
+        ]
+
+    def noted(self, session_id: str) -> list[ModelEvent]:
+        """Return what a session is still to be told, in order of receipt."""
+        return [
+            self.events[id_]
+            for id_ in sorted(self.events)
+            if self.events[id_].session_id == session_id
+            and self.events[id_].state is EventState.NOTED
         ]
 
     def session_key(self, session_id: str) -> SessionKey:
@@ -120,7 +134,8 @@ class StoreModel:
         """Owe a message, unless it is known."""
         if notice and notice.id not in self.deliveries:
             row = ModelDelivery(notice.id, "", 0, notice.address, notice.state, notice.reply_to)
-            row.text, row.file = notice.text, notice.file
+            row.text, row.file, row.buttons = notice.text, notice.file, notice.buttons
+            row.created_at = notice.ready_at
             row.owe(next(self.places), notice.ready_at)
             self.deliveries[notice.id] = row
 
@@ -162,7 +177,8 @@ class StoreModel:
             0,
             address,
             DeliveryState.SENDING,
-            "" if address.place is Place.DM else first.inbound.message_id,
+            first.inbound.reply_to,
+            created_at=wish.now,
         )
 
     def adopt(self, turn_id: str, events: Sequence[ModelEvent]) -> None:
@@ -191,11 +207,11 @@ class StoreModel:
         self, turn: ModelTurn, parts: tuple[ops.KnownPart, ...], answer: ops.TurnGrant | None
     ) -> ops.TurnGrant:
         """Return the grant of a running turn."""
-        key, profile, runtime = self.session_key(turn.session_id)
+        number, profile, runtime = self.session_key(turn.session_id)
         return ops.TurnGrant(
             lease=ops.TurnLease(turn.wish.turn_id, turn.fence, turn.session_id),
             conversation_id=learn(
-                self.conversations, key, answer.conversation_id if answer else ""
+                self.conversations, number, answer.conversation_id if answer else ""
             ),
             profile=profile,
             runtime=runtime,

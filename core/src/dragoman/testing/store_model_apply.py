@@ -18,6 +18,7 @@ _RULES: Final[dict[type[ops.Operation[Any]], Callable[[StoreModel, Any, Any], An
     ops.Receive: events.receive,
     ops.Settle: events.settle,
     ops.Merge: events.merge,
+    ops.Move: events.move,
     ops.Stop: events.stop,
     ops.Accept: events.accept,
     ops.Adopt: turns.adopt,
@@ -34,6 +35,7 @@ _RULES: Final[dict[type[ops.Operation[Any]], Callable[[StoreModel, Any, Any], An
     ops.Post: deliveries.post,
     ops.BeginSend: deliveries.begin_send,
     ops.EndSend: deliveries.end_send,
+    ops.Press: deliveries.press,
     ops.PutValue: deliveries.put_value,
     ops.DeleteValue: deliveries.delete_value,
 }

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import attrs
+
+from dragoman.messages import Kind
 from dragoman.states import DeliveryState
 from dragoman.store import operations as ops
 from dragoman.testing.store_model import StoreModel
@@ -14,7 +17,12 @@ def open_part(model: StoreModel, op: ops.OpenPart, _: object) -> None:
     model.deliveries.setdefault(
         op.delivery_id,
         ModelDelivery(
-            op.delivery_id, op.lease.turn_id, op.number, first.address, DeliveryState.SENDING
+            op.delivery_id,
+            op.lease.turn_id,
+            op.number,
+            first.address,
+            DeliveryState.SENDING,
+            created_at=op.now,
         ),
     )
 
@@ -50,6 +58,21 @@ def end_send(model: StoreModel, op: ops.EndSend, _: object) -> None:
         row.native_id = op.native_id or row.native_id
         row.shown = row.shown if op.shown is None else op.shown
         row.error = op.error
+
+
+def press(model: StoreModel, op: ops.Press, _: object) -> ops.Pressed | None:
+    """Let the first press count, in the channel that shows the button."""
+    row, event = model.deliveries.get(op.delivery_id), model.events[op.event_id]
+    if row is None:
+        return None
+    if event.inbound.kind is not Kind.MESSAGE:
+        elsewhere = row.address.channel != op.inbound.address.channel
+        if elsewhere or op.number >= len(row.buttons):
+            return None
+        text = row.buttons[op.number].label
+        event.inbound = attrs.evolve(op.inbound, kind=Kind.MESSAGE, text=text)
+        row.buttons = ()
+    return ops.Pressed(inbound=event.inbound, delivery=attrs.evolve(row.owed, buttons=()))
 
 
 def put_value(model: StoreModel, op: ops.PutValue, _: object) -> None:

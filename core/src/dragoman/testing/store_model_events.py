@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import attrs
+
 from dragoman.messages import Inbound
 from dragoman.states import EVENT_EDGES, EventState
 from dragoman.store import operations as ops
@@ -27,7 +29,8 @@ def settle(model: StoreModel, op: ops.Settle, _: object) -> bool:
     event = model.events[op.event_id]
     if event.state in _OPEN and op.state in EVENT_EDGES[event.state]:
         event.move(op.state, op.reason)
-        event.rule, event.item = op.rule or event.rule, ""
+        event.rule, event.item = op.rule or event.rule, op.note
+        event.session_id = op.session_id or event.session_id
         for notice in op.notices:
             model.notify(notice)
     return (event.state, event.reason) == (op.state, op.reason)
@@ -73,7 +76,8 @@ def accept(model: StoreModel, op: ops.Accept, answer: ops.Accepted) -> ops.Accep
     """Admit an event that nobody has decided on."""
     event = model.events[op.event_id]
     if event.undecided:
-        session = (op.conversation, op.profile, op.runtime)
+        number = model.keys.setdefault(op.conversation, len(model.keys))
+        session = (number, op.profile, op.runtime)
         event.session_id = learn(model.sessions, session, answer.session_id)
         event.rule, event.namespace = op.rule, op.namespace
         event.item = op.item if op.namespace else ""
@@ -96,6 +100,23 @@ def _admit(model: StoreModel, event: ModelEvent, op: ops.Accept) -> None:
         event.move(EventState.REFUSED, "queue full")
         event.item = ""
         model.notify(op.full_notice)
+        return
+    for noted in model.noted(event.session_id):
+        if noted.id <= op.noted:
+            noted.move(EventState.MERGED, f"part of {event.id}")
+            noted.item = ""
+
+
+def move(model: StoreModel, op: ops.Move, _: object) -> bool:
+    """Let keys of the new id lead where those of the old one do."""
+    if model.moves.get(op.old) == op.new:
+        return False
+    model.moves[op.old] = op.new
+    model.moves.pop(op.new, None)
+    for key, number in list(model.keys.items()):
+        if key.channel == op.old:
+            model.keys[attrs.evolve(key, channel=op.new)] = number
+    return True
 
 
 def _native(event: Inbound) -> tuple[str, str]:

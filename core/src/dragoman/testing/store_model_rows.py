@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from dragoman.messages import Address, Inbound
+from dragoman.messages import Address, Button, Inbound
 from dragoman.runevents import FailureKind, Usage
 from dragoman.states import (
     DELIVERY_EDGES,
@@ -88,6 +88,8 @@ class ModelDelivery:
     place: int | None = None
     ready_at: float = 0.0
     file: ops.StoredFile | None = None
+    buttons: tuple[Button, ...] = ()
+    created_at: float = 0.0
 
     def move(self, state: DeliveryState) -> bool:
         """Change the state if there is such an edge; return whether it changed."""
@@ -114,6 +116,8 @@ class ModelDelivery:
             ready_at=self.ready_at,
             turn_id=self.turn_id,
             file=self.file,
+            buttons=self.buttons,
+            created_at=self.created_at,
         )
 
 

@@ -53,11 +53,17 @@ def _settle_parts(model: StoreModel, op: ops.Finish) -> None:
         row = model.deliveries.setdefault(
             part.delivery_id,
             ModelDelivery(
-                part.delivery_id, op.lease.turn_id, part.number, rows[0].address, part.state
+                part.delivery_id,
+                op.lease.turn_id,
+                part.number,
+                rows[0].address,
+                part.state,
+                created_at=op.now,
             ),
         )
         assert row.state is part.state or row.move(part.state)
         row.part, row.text, row.file = part.number, part.text, part.file
+        row.buttons = part.buttons
         row.owe(next(model.places), op.now)
     for row in rows:
         if row.place is None:
@@ -86,6 +92,10 @@ def reset(model: StoreModel, op: ops.Reset, _: object) -> bool:
     names = {name for name, rows in model.records.items() if name[0] == op.session_id and rows}
     for name in names | {(op.session_id, "")}:
         model.append(name, batch, (), "", fresh=True)
+    for noted in model.noted(op.session_id):
+        if noted.id < op.event_id:
+            noted.move(EventState.IGNORED, "begun anew")
+            noted.item = ""
     return True
 
 

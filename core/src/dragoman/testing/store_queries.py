@@ -30,8 +30,15 @@ async def check_queries(store: SqliteStore, model: StoreModel) -> None:
 
 
 async def _check_sessions(store: SqliteStore, model: StoreModel) -> None:
-    for key, session_id in model.sessions.items():
-        assert await store.read.session(*key) == session_id
+    for key, number in model.keys.items():
+        found = {name: id_ for name, id_ in model.sessions.items() if name[0] == number}
+        for (_, profile, runtime), session_id in found.items():
+            assert await store.read.session(key, profile, runtime) == session_id
+            told = [(each.id, each.item) for each in model.noted(session_id)[::-1][:2]]
+            notes = await store.read.notes(key, profile, runtime, 2)
+            assert [(note[0], note[3]) for note in notes] == told
+    assert {row[2]: row[3] for row in await store.read.moves()} == model.moves
+    for session_id in model.sessions.values():
         turn = model.open_turn(session_id)
         running = (turn.wish.turn_id, turn.wish.now) if turn else None
         assert await store.read.running(session_id) == running
@@ -48,15 +55,18 @@ async def _check_waiting(store: SqliteStore, model: StoreModel) -> None:
     ]
     for event in waiting[-3:]:
         place, sender = event.inbound.address, event.inbound.sender.id
-        found = await store.read.waiting(place, sender, "message_id", event.inbound.message_id)
-        assert found == event.stored
         oldest = next(
             other
             for other in waiting
             if (other.inbound.address.lane, other.inbound.sender.id) == (place.lane, sender)
         )
-        assert await store.read.waiting(place, sender, "album", "") == oldest.stored
-        assert await store.read.waiting(place, "nobody", "album", "") is None
+        assert await store.read.waiting(place, sender, "") == oldest.stored
+        assert await store.read.waiting(place, "nobody", "") is None
+        in_place = [each.stored for each in waiting if each.inbound.address.lane == place.lane]
+        assert list(await store.read.waiting_in(place, event.id + 1, 100)) == [
+            each for each in in_place if each.id <= event.id
+        ]
+    await _check_said(store, model)
     queued = [event.stored for event in waiting if event.state is EventState.QUEUED]
     early = [event for event in queued if event.received_at < NOW]
     assert list(await store.read.overdue(NOW, 100)) == early
@@ -65,6 +75,26 @@ async def _check_waiting(store: SqliteStore, model: StoreModel) -> None:
     ages += [NOW - event.received_at for event in queued[:1]]
     found_ages = await store.read.oldest(NOW)
     assert found_ages.get("events") == (max(0.0, *ages) if ages else None)
+
+
+async def _check_said(store: SqliteStore, model: StoreModel) -> None:
+    """A message is found by its id, with the session that is given it, also as part of another."""
+    for event in list(model.events.values())[-3:]:
+        said = await store.read.said(event.inbound.address, event.inbound.message_id, event.id + 1)
+        assert said is not None
+        assert (said.stored, said.state, said.reason) == (event.stored, event.state, event.reason)
+        whole = event
+        if event.state is EventState.MERGED and not event.session_id:
+            whole = model.events.get(int(event.reason.rpartition(" ")[2]), event)
+        given = whole.turn_id or whole.state is EventState.QUEUED
+        assert said.session_id == (whole.session_id if given else "")
+    at_work = {
+        (turn.session_id, name)
+        for name, turn in model.turns.items()
+        if not turn.state.final and model.inputs(name)
+    }
+    found = [await store.read.at_work(Address("stub", one), 1 << 40) for one in CHANNELS]
+    assert {each for place in found for each in place} == at_work
 
 
 async def _check_records(store: SqliteStore, model: StoreModel) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 import attrs
 
 from dragoman.keys import new_id
+from dragoman.messages import Button, Kind
 from dragoman.states import DeliveryState, EventState
 from dragoman.store import operations as ops
 from dragoman.testing.store_scene import NOW, Scene
@@ -40,6 +41,11 @@ async def _settle(scene: Scene) -> ops.Settle:
         reason="not on any list",
         notices=(scene.notice(), scene.notice()),
     )
+
+
+async def _move(scene: Scene) -> ops.Move:
+    await scene.running()
+    return ops.Move(platform="stub", workspace="", old="1", new="-100")
 
 
 async def _accept(scene: Scene) -> ops.Accept:
@@ -114,6 +120,14 @@ async def _end_send(scene: Scene) -> ops.EndSend:
     )
 
 
+async def _press(scene: Scene) -> ops.Press:
+    notice = attrs.evolve(scene.notice(), buttons=(Button("Yes", "s:1:0"),))
+    await scene.store.apply(ops.Post(delivery=notice))
+    inbound = attrs.evolve(scene.inbound(), kind=Kind.PRESS)
+    received = await scene.store.apply(ops.Receive(inbound=inbound, now=NOW))
+    return ops.Press(event_id=received.event_id, inbound=inbound, delivery_id=notice.id, number=0)
+
+
 async def _begin_tool(scene: Scene) -> ops.BeginTool:
     return scene.begin_tool(await scene.running())
 
@@ -145,6 +159,7 @@ SAMPLES: Final[dict[type[ops.Operation[Any]], Sample]] = {
     ops.Receive: Sample(_receive, lambda first: ops.Received(first.event_id, duplicate=True)),
     ops.Settle: Sample(_settle),
     ops.Merge: Sample(_merge),
+    ops.Move: Sample(_move, lambda _: False),
     ops.Stop: Sample(_stop),
     ops.Accept: Sample(_accept),
     ops.Adopt: Sample(_adopt),
@@ -158,6 +173,7 @@ SAMPLES: Final[dict[type[ops.Operation[Any]], Sample]] = {
     ops.Post: Sample(_post),
     ops.BeginSend: Sample(_begin_send),
     ops.EndSend: Sample(_end_send),
+    ops.Press: Sample(_press),
     ops.BeginTool: Sample(_begin_tool),
     ops.EndTool: Sample(_end_tool),
     ops.AppendRecords: Sample(_append_records),

@@ -71,6 +71,7 @@ class Listener:
 @asynccontextmanager
 async def open_http(config: HttpConfig, host: Host) -> AsyncIterator[Listener]:
     """Take the port; serving begins when everything is open."""
+    host.serve_mounts()
     metrics = await anyio.to_thread.run_sync(_load, host)
     with _bound(config) as listening:
         listener = Listener(host, listening, metrics)

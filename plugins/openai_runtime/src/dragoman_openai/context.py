@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import attrs
@@ -19,6 +20,14 @@ class Attach(Protocol):
         ...
 
 
+class Suggest(Protocol):
+    """Offers answers below the turn's own: `dragoman.TurnHost.suggest`."""
+
+    async def __call__(self, answers: Sequence[str]) -> None:
+        """At most 5, each of 1 to 40 characters; raises `ValueError` for others."""
+        ...
+
+
 @attrs.frozen(kw_only=True)
 class TurnContext:
     """The context of a run: tools take it as ``RunContextWrapper[TurnContext]``.
@@ -33,6 +42,7 @@ class TurnContext:
 
     ``await attach("report.pdf", data)`` hands a file over, which is shown behind the answer. It
     takes bytes and no path: whatever a model wrote stays out of the file system.
+    ``await suggest(["Yes", "No"])`` offers answers below the turn's own, as buttons.
     """
 
     turn_id: str
@@ -42,6 +52,7 @@ class TurnContext:
     address: Address
     inputs: tuple[TurnInput, ...]
     attach: Attach = attrs.field(repr=False, eq=False)
+    suggest: Suggest = attrs.field(repr=False, eq=False)
     memory: Memory | None = None
     call_key: str = ""
     effect_key: str = ""

@@ -124,6 +124,7 @@ def _context(request: TurnRequest, host: TurnHost) -> JournalledContext:
         inputs=request.inputs,
         memory=host.memory,
         attach=host.attach,
+        suggest=host.suggest,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 import attrs
@@ -28,6 +29,8 @@ class ManualClock:
 
     _now: float = attrs.field(factory=time.time)
     _lock: threading.Lock = attrs.field(factory=threading.Lock)
+    watchers: list[Callable[[], None]] = attrs.field(factory=list)
+    """Called after every move."""
 
     def time(self) -> float:
         with self._lock:
@@ -36,3 +39,5 @@ class ManualClock:
     def advance(self, seconds: float) -> None:
         with self._lock:
             self._now += seconds
+        for watcher in list(self.watchers):
+            watcher()

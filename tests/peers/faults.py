@@ -7,12 +7,18 @@ import inspect
 import json
 import threading
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal, Protocol
 
 import attrs
 
-from peers.telegram_fake.errors import Json
-from peers.telegram_fake.journal import Call, Stage
+Stage = Literal["arrived", "applied", "answered"]
+
+
+class Happening(Protocol):
+    """A call on its way: what faults need to know of it."""
+
+    @property
+    def method(self) -> str: ...
 
 
 @attrs.define(eq=False)
@@ -56,7 +62,7 @@ class Reply:
     """Answer with something else. When the call has only arrived, it does not happen."""
 
     status: int
-    body: Json | bytes
+    body: Mapping[str, Any] | bytes
     headers: Mapping[str, str] = attrs.field(factory=dict)
 
     @property
@@ -67,7 +73,8 @@ class Reply:
 Action = Cut | Hold | Delay | Reply
 """``None`` lets the call go on."""
 
-Callback = Callable[[Call], Action | Awaitable[Action | None] | None]
+Callback = Callable[[Any], Action | Awaitable[Action | None] | None]
+"""Is given the call, as the fake's journal has it."""
 
 
 @attrs.define(eq=False)
@@ -98,7 +105,7 @@ class Faults:
         with self._lock:
             self._queue = [one for one in self._queue if method not in ("", one.method)]
 
-    async def decide(self, call: Call, stage: Stage) -> Action | None:
+    async def decide(self, call: Happening, stage: Stage) -> Action | None:
         """Return what is to happen now.
 
         A callback that is no coroutine function runs in a thread of its own and may block.
@@ -115,7 +122,7 @@ class Faults:
                 return _known(chosen)
         return self._queued(call, stage)
 
-    def _queued(self, call: Call, stage: Stage) -> Action | None:
+    def _queued(self, call: Happening, stage: Stage) -> Action | None:
         with self._lock:
             matching = (f for f in self._queue if (f.method, f.stage) == (call.method, stage))
             fault = next(matching, None)
