@@ -92,7 +92,7 @@ def test_a_thread_is_a_conversation_that_survives_a_kill(slack, model, gateway):
         slack.until(lambda: not slack.sockets, 10)
         gateway.start()
         connected(slack)
-        slack.say(room, ADA, f"{slack.mention} do you remember", thread=root)
+        slack.say(room, ADA, "do you remember", thread=root)
         shows(slack, room, "You asked about Paris.", root)
         assert len(slack.said_by_bot(room, root)) == 2
         assert gateway.stop() == 0
