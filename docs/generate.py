@@ -78,6 +78,7 @@ COMPONENTS = (
     ("sinks", "trace"),
     ("stores", "sqlite"),
     ("extensions", "http"),
+    ("extensions", "files"),
 )
 
 
