@@ -80,6 +80,7 @@ COMPONENTS = (
     ("sinks", "trace"),
     ("stores", "sqlite"),
     ("extensions", "http"),
+    ("extensions", "files"),
 )
 
 

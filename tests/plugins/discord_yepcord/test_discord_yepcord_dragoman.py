@@ -52,21 +52,21 @@ def until_answered(yepcord: Yepcord, channel: str, text: str) -> None:
     assert text in yepcord.anna.texts(channel)
 
 
-def test_a_mention_is_answered_and_a_reply_and_a_thread_go_on(
+def test_a_mention_a_reply_and_a_direct_message_are_answered(
     yepcord: Yepcord, room: str, gateway: Gateway
 ) -> None:
     """C3: the real path, from manifest to what a person sees."""
     anna, me = yepcord.anna, yepcord.bot.id
     with gateway:
         until_connected(yepcord)
-        asked = anna.say(room, f"<@{me}> one")
+        anna.say(room, f"<@{me}> one")
         until_answered(yepcord, room, "echo: one")
         answer = anna.messages(room)[-1]
         anna.reply(answer, "two")
         until_answered(yepcord, room, "echo: two")
-        thread = anna.thread(asked, "more")
-        anna.say(thread, f"<@{me}> three")
-        until_answered(yepcord, thread, "echo: three")
+        direct = anna.conversation()
+        anna.say(direct, "three")
+        until_answered(yepcord, direct, "echo: three")
 
 
 @pytest.mark.parametrize("end", [Gateway.stop, Gateway.kill], ids=["SIGTERM", "SIGKILL"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from dragoman.messages import Address, Button, Inbound, Kind
+from dragoman.messages import Address, Button, Inbound
 from dragoman.runevents import FailureKind, Usage
 from dragoman.states import (
     DELIVERY_EDGES,
@@ -31,12 +31,6 @@ class ModelEvent:
     reason: str = ""
     namespace: str = ""
     item: str = ""
-    message_id: str = attrs.field(init=False)
-    """The name by which what was received as a message is found."""
-
-    def __attrs_post_init__(self) -> None:
-        is_message = self.inbound.kind is Kind.MESSAGE
-        self.message_id = self.inbound.message_id if is_message else ""
 
     def move(self, state: EventState, reason: str = "") -> None:
         """Change the state, along an edge."""
