@@ -119,9 +119,7 @@ def test_where_the_bot_was_thrown_out_or_blocked_it_has_left(
 ) -> None:
     """A2."""
     member = member and {"user": {"id": 7}} | member
-    found = events(
-        "my_chat_member", chat=chat, date=DATE, new_chat_member=member, **{"from": ADA}
-    )
+    found = events("my_chat_member", chat=chat, date=DATE, new_chat_member=member, **{"from": ADA})
     assert [(one.kind, one.address.channel) for one in found] == (
         [(Kind.LEFT, str(chat["id"]))] if left else []
     )
@@ -168,14 +166,14 @@ ORIGINAL = {"message_id": 3, "chat": GROUP, "from": {"id": 7, "first_name": "Bot
         ({"external_reply": {"origin": {"sender_user": {"id": 7}}}}, Quote("", own=True)),
     ],
 )
-def test_what_a_message_answers_is_quoted(
-    fields: dict[str, Any], quote: Quote | None
-) -> None:
+def test_what_a_message_answers_is_quoted(fields: dict[str, Any], quote: Quote | None) -> None:
     """A2."""
     assert message(**fields).quote == quote
 
 
-def test_fc_lop_01_a_post_that_telegram_carries_into_its_discussion_is_a_forward_by_a_chat() -> None:
+def test_fc_lop_01_a_post_that_telegram_carries_into_its_discussion_is_a_forward_by_a_chat() -> (
+    None
+):
     channel = {"id": -1007, "type": "channel", "title": "News"}
     found = message(
         is_automatic_forward=True,

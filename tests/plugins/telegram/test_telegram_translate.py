@@ -349,7 +349,9 @@ def test_fc_dup_04_an_edit_is_an_event_of_its_own_that_names_the_message() -> No
     assert event.sent_at.timestamp() == 1_800_000_060
 
 
-@pytest.mark.parametrize(("signature", "name"), [({}, "News"), ({"author_signature": "A\nB"}, "A B")])
+@pytest.mark.parametrize(
+    ("signature", "name"), [({}, "News"), ({"author_signature": "A\nB"}, "A B")]
+)
 def test_fc_aut_02_a_post_of_a_channel_has_no_author_but_a_label(
     signature: dict[str, str], name: str
 ) -> None:
