@@ -17,6 +17,12 @@ from pathlib import Path
 
 DRAGOMAN = Path(sys.executable).parent / "dragoman"
 RUNS = 7
+CONNECTS = {
+    "dragoman_telegram": "import dragoman_telegram, httpx2; httpx2.AsyncClient()",
+    "dragoman_discord": "import dragoman_discord, httpx2, wsproto; httpx2.AsyncClient()",
+    "dragoman_slack": "import dragoman_slack.platform, httpx2, wsproto; httpx2.AsyncClient()",
+}
+"""What a platform has loaded once it talks to its service."""
 
 MANIFEST = """
 manifest = 1
@@ -67,6 +73,15 @@ def main() -> None:
             print(json.dumps({"command": " ".join(words), "seconds": round(taken, 3)}))
         imported = seconds([sys.executable, "-c", "import dragoman"], folder)
         bare = seconds([sys.executable, "-c", "pass"], folder)
+        for module, connected in CONNECTS.items():
+            taken = seconds([sys.executable, "-c", f"import {module}"], folder)
+            row = {
+                "platform": module,
+                "import_beyond_core_seconds": round(taken - imported, 3),
+                "import_peak_mb": round(peak_mb(f"import {module}"), 1),
+                "connected_peak_mb": round(peak_mb(connected), 1),
+            }
+            print(json.dumps(row))
     print(
         json.dumps(
             {

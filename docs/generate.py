@@ -1,4 +1,4 @@
-"""Writes the pages that follow from code: ``docs/hooks.md`` and ``docs/manifest.md``.
+"""Writes what follows from code: ``docs/hooks.md``, ``docs/manifest.md``, tables in READMEs.
 
 ``make docs`` runs it; a test compares what it would write with what is there.
 """
@@ -13,7 +13,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import attrs
 
-from dragoman import Secret
+from dragoman import Capabilities, FileLimits, Rate, Secret
 from dragoman.hookspecs import Behaviour, Registration
 from dragoman.keys import ScopeRule
 from dragoman.manifest.model import Access, DeliveryRules, Limits, Manifest, Network, Profile, Route
@@ -71,13 +71,16 @@ TABLES: tuple[tuple[str, type], ...] = (
 
 COMPONENTS = (
     ("platforms", "console"),
+    ("platforms", "discord"),
     ("platforms", "telegram"),
+    ("platforms", "slack"),
     ("runtimes", "echo"),
     ("runtimes", "openai"),
     ("memories", "notes"),
     ("sinks", "trace"),
     ("stores", "sqlite"),
     ("extensions", "http"),
+    ("extensions", "files"),
 )
 
 
@@ -156,7 +159,47 @@ def _default(field: attrs.Attribute[Any]) -> str:
     return f'`"{default}"`' if isinstance(default, str | Path) else f"`{default}`"
 
 
-PAGES = {"hooks.md": hooks, "manifest.md": manifest}
+def capability_table(can: Capabilities) -> str:
+    """Return what a platform can do, a row for each field."""
+    rows = [
+        f"| `{field.name}` | {_ability(getattr(can, field.name))} |"
+        for field in attrs.fields(Capabilities)
+        if field.name != "dialect"
+    ]
+    return "\n".join(("| capability | value |", "|---|---|", *rows))
+
+
+def _ability(value: Any) -> str:
+    match value:
+        case None:
+            return "none"
+        case bool():
+            return "yes" if value else "no"
+        case Enum():
+            return str(value.value)
+        case Rate(calls, seconds):
+            return f"{calls} in {seconds:g} s"
+        case FileLimits():
+            shown = ", ".join(sorted(value.kinds))
+            return f"{value.size:,} bytes, caption {value.caption:,}, shown as such: {shown}"
+        case _:
+            return f"{value:,g}" if isinstance(value, float) else f"{value:,}"
+
+
+def slack() -> str:
+    """Return the Slack plugin's README with its table of capabilities as the code has it."""
+    from dragoman_slack.abilities import capabilities_of
+    from dragoman_slack.config import SlackConfig
+
+    nothing = Secret("nowhere", "")
+    table = capability_table(capabilities_of(SlackConfig(bot_token=nothing, app_token=nothing)))
+    before, begin, rest = (HERE / SLACK).read_text().partition("<!-- capabilities -->\n")
+    _, end, after = rest.partition("<!-- end -->\n")
+    return f"{before}{begin}{table}\n{end}{after}"
+
+
+SLACK = "../plugins/slack/README.md"
+PAGES = {"hooks.md": hooks, "manifest.md": manifest, SLACK: slack}
 
 
 def main() -> None:

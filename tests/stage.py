@@ -68,11 +68,11 @@ class Stage:
             for row in await self.rows(f"SELECT {column} FROM {table_} ORDER BY {order[table_]}")
         ]
 
-    async def until(self, table_: str, states: Sequence[str], limit: float = 10) -> None:
+    async def until(self, table_: str, states: Sequence[str], limit: float = 60) -> None:
         """Wait until the rows of a table have exactly these states."""
         await eventually(lambda: self.states(table_), list(states), limit)
 
-    async def until_final(self, limit: float = 20) -> None:
+    async def until_final(self, limit: float = 60) -> None:
         """Wait until every event, turn and delivery has reached a final state."""
         open_states = {
             "inbound_events": "('received','held','queued','adopted')",
@@ -106,7 +106,7 @@ class Stage:
             before = now
 
 
-async def eventually(ask: Callable[[], Any], wanted: Any, limit: float = 10) -> None:
+async def eventually(ask: Callable[[], Any], wanted: Any, limit: float = 60) -> None:
     """Wait until a question is answered as wanted."""
     answer: Any = None
     try:
@@ -135,6 +135,8 @@ async def gateway(
         tables.append(table("platforms", "stub"))
     manifest.setdefault("profiles", {"default": Profile(runtime="scripted")})
     manifest.setdefault("access", EVERYBODY)
+    if clock is None:
+        manifest.setdefault("limits", Limits(grace=0.5))  # nobody waits for the five real seconds
     with tempfile.TemporaryDirectory() as folder:
         manifest.setdefault("data_dir", Path(folder))
         app = Application(
@@ -161,7 +163,7 @@ async def gateway(
 
 async def _let_time_pass(clock: VirtualClock, app: Application) -> None:
     """A stop waits for the clock, too: grace, flush, closing."""
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         while app._store is not None:
             await clock.advance(1)
             await anyio.sleep(0.002)

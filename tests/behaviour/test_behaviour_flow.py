@@ -68,7 +68,7 @@ async def test_strand_nothing_that_comes_with_the_reply_waits_for_the_next_messa
     plugin = working(0, stub=Eager(can()))
     async with gateway(plugin, store=tmp_path / "store.db") as stage:
         await stage.platform.say("1")
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             shown = await stage.platform.until_count(100)
         await stage.until_final()
         outcome("strand", stranded=100 - len(shown))
@@ -99,7 +99,7 @@ async def test_strand_nothing_that_comes_as_the_turn_ends_waits_for_the_next_mes
         anyio.create_task_group() as people,
     ):
         await stage.platform.say("1")
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             shown = await stage.platform.until_count(100)
         await stage.until_final()
         outcome("strand/end", stranded=100 - len(shown))

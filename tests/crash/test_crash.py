@@ -6,7 +6,7 @@ import pytest
 
 from crash.__main__ import main
 
-pytestmark = [pytest.mark.proof, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.proof, pytest.mark.alone, pytest.mark.timeout(900)]
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,13 @@ ALLOWED = (
     ("plugins/telegram/*", "api.telegram.org"),
     ("tests/plugins/telegram/*", "api.telegram.org"),
     ("docs/manifest.md", "api.telegram.org"),
+    ("plugins/discord/*", "discord.com"),
+    ("docs/manifest.md", "discord.com"),
+    ("plugins/slack/*", "slack.com"),
+    ("plugins/slack/*", "api.slack.com"),
+    ("tests/plugins/slack/*", "slack.com"),
+    ("tests/plugins/slack/*", "files.slack.com"),
+    ("docs/manifest.md", "slack.com"),
     ("plugins/openai_runtime/*", "api.openai.com"),
     ("core/src/dragoman/manifest/schema.py", "json-schema.org"),  # names a dialect of schemas
 )

@@ -46,7 +46,7 @@ def chat(tmp_path):
     process.wait()
 
 
-def shown_until(terminal, done, limit=20.0):
+def shown_until(terminal, done, limit=60.0):
     """Read what a terminal shows until ``done(text)`` or its end."""
     shown, deadline = "", time.monotonic() + limit
     while not done(shown):
@@ -72,7 +72,7 @@ def test_the_transcript_is_what_a_terminal_shows(blocks, chat):
     os.write(terminal, b"\x04")
     shown += shown_until(terminal, lambda text: False)
     assert shown.removesuffix(f"{PROMPT}\n") == wanted
-    assert process.wait(10) == 0
+    assert process.wait(60) == 0
 
 
 def test_every_make_target_that_a_page_names_exists(root, pages):

@@ -52,7 +52,7 @@ def test_the_changelog_can_be_made_from_its_fragments(root, projects):
         cwd=root,
         capture_output=True,
         text=True,
-        timeout=55,
+        timeout=110,
         check=False,
     )
     assert done.returncode == 0, done.stderr

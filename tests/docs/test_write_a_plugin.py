@@ -45,7 +45,7 @@ async def test_a_line_is_answered(blocks, plugin, tmp_path):
     module = type("Plugin", (), {"dragoman_platforms": staticmethod(hook)})
     catalogue = Catalogue(objects={"lines": module})
     app = Application(read(manifest, catalogue).manifest, catalogue)
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             await tasks.start(lambda *, task_status: app.run(task_status=task_status))
             async with await connected(port) as stream:
@@ -71,7 +71,7 @@ def test_its_types_are_strict(plugin, root):
         env={"MYPYPATH": str(root / "core" / "src"), "HOME": str(plugin.parent)},
         capture_output=True,
         text=True,
-        timeout=55,
+        timeout=110,
         check=False,
     )
     assert done.returncode == 0, done.stdout

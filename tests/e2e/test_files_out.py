@@ -54,12 +54,12 @@ def test_a_file_of_a_tool_arrives_behind_the_answer(drawing):
     """C1, C2, D5: the bytes that the tool made, under a name without folders; no copy stays."""
     api, gateway = drawing
     api.say(ANNA, "draw", message_id=1)
-    [call] = api.wait_calls("sendPhoto", 1, 30)
+    [call] = api.wait_calls("sendPhoto", 1)
     assert list(api.messages(ANNA).values()) == ["Here it is."]
     assert call["params"]["photo"] == File("chart.png", "image/png", bytes(range(256)))
     assert call["params"]["caption"] == "a chart"
     outgoing = gateway.folder / ".dragoman" / "outgoing"
     api.say(ANNA, "draw", message_id=2)
-    api.wait_calls("sendPhoto", 2, 30)
+    api.wait_calls("sendPhoto", 2)
     assert gateway.stop() == 0
     assert list(outgoing.iterdir()) == []

@@ -52,7 +52,7 @@ def polls(fake):
 
 def until_it_polls(fake, known=0):
     """Wait until a poll that is not yet known waits for updates."""
-    fake.until(lambda: len(polls(fake)) > known and polls(fake)[-1].stage == "arrived", 30)
+    fake.until(lambda: len(polls(fake)) > known and polls(fake)[-1].stage == "arrived")
 
 
 def unfinished(gateway):
@@ -68,7 +68,7 @@ def end(fake, gateway):
     """End a gateway; return the polls that it made. None of them is made after the signal."""
     known, before = len(polls(fake)), time.monotonic()
     assert gateway.stop() == 0
-    assert time.monotonic() - before < 8
+    assert time.monotonic() - before < 25
     assert len(polls(fake)) == known
     return known
 
@@ -81,7 +81,7 @@ def test_fc_rst_08_after_an_end_while_idle_the_next_instance_meets_no_other_poll
         gateway.start()
         until_it_polls(fake, known)
         fake.say(ANNA, ANNA, "hello")
-        fake.until(lambda: fake.said_by_bot(ANNA) == ["hello"], 30)
+        fake.until(lambda: fake.said_by_bot(ANNA) == ["hello"])
         until_it_polls(fake, known + 1)
         assert conflicts(polls(fake)[known:]) == []
         end(fake, gateway)
@@ -94,14 +94,14 @@ def test_fc_rst_08_after_an_end_during_a_run_the_next_instance_meets_no_other_po
     with begin() as gateway:
         until_it_polls(fake)
         fake.say(ANNA, ANNA, LONG)
-        fake.until(lambda: "word5" in "".join(fake.said_by_bot(ANNA)), 30)
+        fake.until(lambda: "word5" in "".join(fake.said_by_bot(ANNA)))
         known = end(fake, gateway)
         assert unfinished(gateway) == ()
         assert fake.said_by_bot(ANNA)[0].endswith("(interrupted by a restart)")
         gateway.start()
         until_it_polls(fake, known)
         fake.say(ANNA, ANNA, "hello")
-        fake.until(lambda: fake.said_by_bot(ANNA)[1:] == ["hello"], 30)
+        fake.until(lambda: fake.said_by_bot(ANNA)[1:] == ["hello"])
         until_it_polls(fake, known + 1)
         assert conflicts(polls(fake)[known:]) == []
         end(fake, gateway)
@@ -113,6 +113,6 @@ def test_fc_rst_08_two_instances_at_once_would_be_seen(fake, begin):
     with begin() as first:
         until_it_polls(fake)
         with begin("another") as second:
-            fake.until(lambda: conflicts(polls(fake)), 30)
+            fake.until(lambda: conflicts(polls(fake)))
             first.until_logged("another program polls with this bot's token")
             assert second.stop() == 0

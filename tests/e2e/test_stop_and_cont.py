@@ -97,7 +97,7 @@ def stage(tmp_path):
         api.release.set()
 
 
-def until(condition, limit=30.0):
+def until(condition, limit=60.0):
     deadline = time.monotonic() + limit
     while not condition():
         assert time.monotonic() < deadline
@@ -113,7 +113,7 @@ def test_invariant_2_a_process_stopped_beyond_its_leases_answers_each_chat_once(
         api.say(CARL, "quick", message_id=1)
         until(api.held.is_set)
         api.say(ANNA, "tell me", message_id=1)
-        api.wait_for(lambda: any("word20" in text for text in api.messages(ANNA).values()), 30)
+        api.wait_for(lambda: any("word20" in text for text in api.messages(ANNA).values()))
         api.say(BEN, "measure", message_id=1)
         measured = gateway.folder / "measured"
         until(measured.exists)
@@ -122,12 +122,12 @@ def test_invariant_2_a_process_stopped_beyond_its_leases_answers_each_chat_once(
         time.sleep(TTL + 1)  # the proof is that real time passes, and nothing else does
         os.kill(process, signal.SIGCONT)
         api.release.set()
-        api.wait_for(lambda: list(api.messages(ANNA).values()) == [STORY], 60)
-        api.wait_for(lambda: list(api.messages(BEN).values()) == ["It is 42."], 30)
+        api.wait_for(lambda: list(api.messages(ANNA).values()) == [STORY])
+        api.wait_for(lambda: list(api.messages(BEN).values()) == ["It is 42."])
         until(lambda: gateway.log.count("Traceback") == 0 and settled(gateway), 40)
         carl = list(api.messages(CARL).values())
         api.say(CARL, "quick", message_id=2)
-        api.wait_for(lambda: len(api.messages(CARL)) == len(carl) + 1, 30)
+        api.wait_for(lambda: len(api.messages(CARL)) == len(carl) + 1)
         assert gateway.stop() == 0
     # The answer to the send came too late to be believed, or in time: never twice unmarked.
     assert carl in (["Quickly."], ["Quickly.", "(this may be a repeat)\n\nQuickly."])
@@ -146,18 +146,18 @@ def settled(gateway):
 
 
 def test_a_start_right_after_a_kill_waits_for_no_lease(stage):
-    """B3, B8: whoever died holds nothing; its chat is answered within seconds."""
+    """B3, B8: whoever died holds nothing, though its lease would last another hour."""
     api, _, gateway = stage
     with gateway:
         api.say(ANNA, "tell me", message_id=1)
-        api.wait_for(lambda: any("word60" in text for text in api.messages(ANNA).values()), 30)
+        api.wait_for(lambda: any("word60" in text for text in api.messages(ANNA).values()))
         gateway.kill()
-        time.sleep(0.2)
-        began = time.monotonic()
+        with closing(sqlite3.connect(gateway.folder / ".dragoman" / "dragoman.db")) as db, db:
+            longer = "UPDATE agent_runs SET lease_until = lease_until + 3600"
+            assert db.execute(f"{longer} WHERE state = 'running'").rowcount == 1
         gateway.start()
         api.say(ANNA, "quick", message_id=2)
-        api.wait_for(lambda: list(api.messages(ANNA).values())[-1:] == ["Quickly."], 30)
-        assert time.monotonic() - began < 10
+        api.wait_for(lambda: list(api.messages(ANNA).values())[-1:] == ["Quickly."])
         interrupted = next(iter(api.messages(ANNA).values()))
         assert interrupted.endswith("(interrupted by a restart)")
         assert gateway.stop() == 0

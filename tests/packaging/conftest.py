@@ -176,7 +176,7 @@ class Deployment:
             cwd=self.prefix,
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=110,
             check=False,
         )
         assert done.returncode == expect, done.stderr
@@ -192,7 +192,7 @@ def build_wheel(project: Path, wheels: Path) -> None:
 
 def finish(command: list[str]) -> None:
     """Run a command to its end; show what it said if it fails."""
-    done = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=110, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -64,6 +64,20 @@ def test_core_and_telegram_are_at_most_19_distributions():
     assert not distributions & {"openai", "openai-agents", "dragoman-openai"}
 
 
+def test_core_and_discord_are_at_most_18_distributions():
+    """E2: nor does who runs a Discord bot; signatures are checked by an extra."""
+    distributions = closure("dragoman-discord")
+    assert len(distributions) <= 18, sorted(distributions)
+    assert not distributions & {"cryptography", "dragoman-telegram", "openai"}
+
+
+def test_core_and_slack_are_at_most_18_distributions():
+    """E2: the same, and none of Slack's own kits."""
+    distributions = closure("dragoman-slack")
+    assert len(distributions) <= 18, sorted(distributions)
+    assert not distributions & {"slack-sdk", "slack-bolt", "aiohttp", "dragoman-telegram"}
+
+
 @pytest.mark.parametrize("command", [["--help"], ["plugins"], ["check"], ["schema"]])
 def test_commands_that_only_look_import_no_vendor_sdk(command, tmp_path):
     """E2, E5: a command that starts nothing imports nothing that runs."""
@@ -78,7 +92,7 @@ def test_commands_that_only_look_import_no_vendor_sdk(command, tmp_path):
         },
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=110,
         check=False,
     )
     code, modules = json.loads(done.stdout)
@@ -90,6 +104,6 @@ def test_importing_dragoman_imports_little():
     """Only values, protocols and hook specs: no event loop, no database, no converter."""
     script = "import sys, json, dragoman; print(json.dumps(sorted(sys.modules)))"
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=30, check=True
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=110, check=True
     )
     assert not set(HEAVY) & set(json.loads(done.stdout))

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.timeout(400), pytest.mark.xdist_group("packaging")]
 
 MANIFEST = """
 manifest = 1
@@ -36,7 +36,7 @@ admit_by = ["extensions.gate"]
 """
 
 
-def until(condition, process, limit=20.0):
+def until(condition, process, limit=60.0):
     """Wait for a condition, as long as the gateway lives."""
     deadline = time.monotonic() + limit
     while not condition():
@@ -66,7 +66,7 @@ def test_third_party_plugins_of_each_kind_run_together(deployment, tmp_path):
         until(lambda: len(answers()) == 2, process)
     finally:
         process.send_signal(signal.SIGTERM)
-        code = process.wait(20)
+        code = process.wait(60)
     assert code == 0, (tmp_path / "log").read_text()
     assert answers() == [
         "Good day: letter 1, found []",

@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.timeout(120)  # the first test builds and installs everything
+pytestmark = [
+    pytest.mark.timeout(400),  # the first test builds and installs everything,
+    pytest.mark.xdist_group("packaging"),  # once
+]
 
 RESOLVE = """
 import json, sys

@@ -36,6 +36,8 @@ import httpx2
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from peers.process import free_port
+
 TOKEN = "700700:AAFixtureTokenOfABotThatIsNoWhere0x"
 USERNAME = "dragoman_bot"
 UNKNOWN_TO_THE_EMULATOR = ("link_preview_options", "message_thread_id")
@@ -159,7 +161,7 @@ class BotApi:
             f"{self._upstream}/__fixture/updates", body, {"content-type": "application/json"}
         )
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(request, timeout=10) as response:
+        with opener.open(request, timeout=60) as response:
             return int(json.load(response)["result"]["update_id"])
 
     def lose_answer(self, method: str) -> None:
@@ -195,14 +197,14 @@ class BotApi:
                     shown[result["message_id"]] = result["text"]
         return shown
 
-    def wait_for(self, condition: Callable[[], bool], limit: float = 10.0) -> None:
+    def wait_for(self, condition: Callable[[], bool], limit: float = 60.0) -> None:
         """Wait until ``condition`` holds, looked at after each request and answer."""
         with self._changed:
             if not self._changed.wait_for(condition, limit):
                 seen = [f"{call.method} {call.status}" for call in self._calls[-20:]]
                 raise TimeoutError(f"not within {limit} s; the last calls were {seen}")
 
-    def wait_calls(self, method: str, count: int, limit: float = 10.0) -> list[dict[str, Any]]:
+    def wait_calls(self, method: str, count: int, limit: float = 60.0) -> list[dict[str, Any]]:
         """Wait until ``count`` calls of ``method`` have come, and return all of them."""
         self.wait_for(lambda: len(self.calls(method)) >= count, limit)
         return self.calls(method)
@@ -253,9 +255,7 @@ class _Emulator:
     """The emulator's process."""
 
     def __enter__(self) -> Self:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         self._output = tempfile.TemporaryFile()
         program = peers_directory() / "bin" / "lo-bot-api-emulator"
@@ -289,7 +289,7 @@ class _Emulator:
     def __exit__(self, *_: object) -> None:
         self._process.terminate()
         try:
-            self._process.wait(10)
+            self._process.wait(60)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

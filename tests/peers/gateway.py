@@ -61,10 +61,10 @@ class Gateway:
         """End the process as a power cut would."""
         assert self._process
         self._process.send_signal(signal.SIGKILL)
-        self._process.wait(10)
+        self._process.wait(60)
         self._process = None
 
-    def stop(self, limit: float = 20.0) -> int:
+    def stop(self, limit: float = 60.0) -> int:
         """Ask for an orderly end; return the exit code."""
         assert self._process
         self._process.send_signal(signal.SIGTERM)
@@ -73,17 +73,17 @@ class Gateway:
         finally:
             if self._process.poll() is None:
                 self._process.kill()
-                self._process.wait(10)
+                self._process.wait(60)
             self._process = None
 
-    def wait(self, limit: float = 20.0) -> int:
+    def wait(self, limit: float = 60.0) -> int:
         """Wait for the process to end by itself; return the exit code."""
         assert self._process
         code = self._process.wait(limit)
         self._process = None
         return code
 
-    def until_logged(self, text: str, limit: float = 20.0) -> None:
+    def until_logged(self, text: str, limit: float = 60.0) -> None:
         """Wait until the log contains a text."""
         deadline = time.monotonic() + limit
         while text not in self.log:

@@ -17,10 +17,17 @@ PEERS = Path(__file__).resolve().parents[2] / ".venv-peers"
 
 
 def free_port() -> int:
-    """Return a port that nothing listens on at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+    """Return a port that nobody else is given within the next minute.
+
+    The listening side closes its one connection first. The kernel remembers that for a while, in
+    which it hands the port out to no other test; a server that asks for it by number gets it, with
+    SO_REUSEADDR, as servers do.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as probe:
         port: int = probe.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            probe.accept()[0].close()
+            client.recv(1)
         return port
 
 
@@ -29,7 +36,7 @@ def request(url: str, body: object = None, *, method: str | None = None) -> Any:
     data = None if body is None else json.dumps(body).encode()
     headers = {"content-type": "application/json"}
     call = urllib.request.Request(url, data=data, headers=headers, method=method)
-    with urllib.request.urlopen(call, timeout=10) as answer:
+    with urllib.request.urlopen(call, timeout=60) as answer:
         text = answer.read()
     return json.loads(text) if text else None
 
@@ -83,7 +90,7 @@ class PeerProcess:
         """Return what the process has printed."""
         return self._log.read_text(errors="replace") if self._log.exists() else ""
 
-    def _healthy(self, url: str, limit: float = 20.0) -> bool:
+    def _healthy(self, url: str, limit: float = 60.0) -> bool:
         assert self._process is not None
         deadline = time.monotonic() + limit
         while time.monotonic() < deadline and self._process.poll() is None:

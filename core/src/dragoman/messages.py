@@ -123,8 +123,7 @@ class Inbound:
     to the bot, command); it is true in direct messages. ``sent_at`` is the platform's time, with
     a time zone; it dates the message and is never used for order or leases.
 
-    ``kind`` says what it tells, ``data`` is explained there. ``handle`` is what answers have to name
-    as ``reply_to``, where the event is one that has to be answered (an interaction). ``quote`` is the message that it
+    ``kind`` says what it tells, ``data`` is explained there. ``quote`` is the message that it
     answers; ``forwarded`` names whose words a forwarded message holds (empty: it is none), and no
     command is taken from it. ``follows`` says that it continues a thread, so that it speaks to the
     bot where the bot has taken part. ``within`` are the ids of what holds the channel (a category),
@@ -151,7 +150,6 @@ class Inbound:
     continues: bool = False
     kind: Kind = Kind.MESSAGE
     data: str = ""
-    handle: str = attrs.field(default="", repr=False)
     quote: Quote | None = None
     forwarded: str = ""
     follows: bool = False
@@ -163,8 +161,8 @@ class Inbound:
 
     @property
     def reply_to(self) -> str:
-        """What the first answer names: its handle, or, where others may write, the message."""
-        return self.handle or ("" if self.address.place is Place.DM else self.message_id)
+        """What the first answer refers to: where others may write, the message."""
+        return "" if self.address.place is Place.DM else self.message_id
 
     @property
     def edits(self) -> bool:

@@ -54,7 +54,7 @@ def check(folder, *arguments):
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=55,
+        timeout=110,
         check=False,
     )
 

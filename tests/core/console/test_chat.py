@@ -38,7 +38,7 @@ def piped(home, text, *arguments, **more):
         cwd=home,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=110,
         check=False,
     )
 
@@ -54,7 +54,7 @@ class Screen:
     def press(self, keys):
         os.write(self.terminal, keys.encode())
 
-    def until(self, *wanted, limit=20.0):
+    def until(self, *wanted, limit=60.0):
         """Read until all texts were written, in order; forget them; return what came before."""
         deadline = time.monotonic() + limit
         while not self._holds(wanted):
@@ -99,7 +99,7 @@ def screen(tmp_path):
     for one in screens:
         if one.process.poll() is None:
             one.process.kill()
-        one.process.wait(10)
+        one.process.wait(60)
         os.close(one.terminal)
 
 
@@ -147,7 +147,7 @@ def test_lines_can_be_edited_and_are_kept_for_the_next_time(screen):
     chat.press("hellX\x7fo\n")
     chat.until("\r\nhello\r\n", "you> ")
     chat.press("\x04")
-    assert chat.process.wait(20) == 0
+    assert chat.process.wait(60) == 0
     again = screen()
     again.until("you> ")
     again.press("\x1b[A\n")
@@ -161,7 +161,7 @@ def test_ctrl_c_ends_the_chat_and_leaves_the_terminal_as_it_was(screen):
     ).stdout
     chat.until("you> ")
     chat.process.send_signal(2)
-    assert chat.process.wait(20) == 0
+    assert chat.process.wait(60) == 0
     after = subprocess.run(
         ["stty", "-a"], stdin=chat.terminal, capture_output=True, check=True
     ).stdout

@@ -283,7 +283,7 @@ async def test_an_interrupt_that_waited_for_a_tool_does_not_delay_the_gateway_s_
         yield TextBlock("1", " ".join(texts(request)))
         yield Finished()
 
-    with anyio.fail_after(8):
+    with anyio.fail_after(30):
         async with gateway(**busy("interrupt", script)) as stage:
             await stage.platform.say("A")
             await eventually(lambda: _async(stage.runtime.running), 1)

@@ -195,7 +195,7 @@ async def test_fc_con_04_stopped_means_that_the_process_is_gone(tmp_path):
 
         await eventually(working, True)
         await stage.platform.say("/stop")
-        with anyio.fail_after(5):
+        with anyio.fail_after(60):
             await stage.platform.until_shown("Stopped.")
         with pytest.raises(ProcessLookupError):
             os.kill(stage.runtime.pid, 0)

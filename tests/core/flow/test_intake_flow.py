@@ -201,7 +201,7 @@ async def test_many_lanes_beyond_memory_are_all_decided():
         async def progress():
             return len(decided), len(intake._lanes), intake._held
 
-        await eventually(progress, (2500, 0, 0), limit=20)
+        await eventually(progress, (2500, 0, 0))
         assert len(set(decided)) == 2500
 
 

@@ -6,7 +6,7 @@ import anyio
 import attrs
 import pytest
 
-from dragoman import Address, Finished, Moved, Place, TextBlock
+from dragoman import Address, Finished, Moved, Place, TextBlock, TextDelta
 from dragoman.manifest.model import Access, Profile, Route
 from dragoman.messages import Kind
 from dragoman.testing import ScriptedRuntime, StubPlatform, StubPlugin, VirtualClock
@@ -32,6 +32,7 @@ class History:
     async def __call__(self, request, host):
         text = request.inputs[-1].text
         if "wait" in text:
+            yield TextDelta("1", "a thought that takes its time, and more of it")
             await self.gate.wait()
         yield TextBlock("1", f"{request.profile}: {' | '.join(await host.records('chat').read())}")
         yield Finished()
@@ -90,6 +91,9 @@ async def test_fc_thr_07_session_access_and_route_follow_a_channel(caplog):
         ]
         await say(stage, "three", OLD)
         assert stage.platform.shown(NEW)[1:] == ["group: one | two | three"], "not the old id"
+        for channel in (OLD, NEW):
+            await say(stage, "in a topic", channel, thread="5")
+        assert stage.platform.shown(NEW, "5")[1] == "group: in a topic | in a topic"
         await say(stage, "me too", "-1002")
         assert (await stage.states("inbound_events"))[-1] == "refused"
     assert len(told(caplog)) == 1
@@ -142,8 +146,8 @@ async def test_fc_thr_07_an_answer_that_streams_is_sent_once_to_the_new_id(edits
         await stage.quiet()
         assert stage.platform.shown(NEW) == ["group: wait"]
         asked = stage.platform.called.count(OLD)
-        await move(stage)
         await say(stage, "and", OLD)
+        await move(stage)
         await say(stage, "so on", NEW)
         assert stage.platform.shown(NEW)[1:] == ["group: wait | and", "group: wait | and | so on"]
         assert stage.platform.called.count(OLD) == asked
@@ -156,13 +160,17 @@ async def test_fc_thr_07_what_waits_and_what_is_owed_follows():
     clock, history = VirtualClock(), History()
     async with gateway(stub(history), clock=clock, **ONLY_OLD) as stage:
         await say(stage, "wait")
-        await say(stage, "more")
+        await say(stage, "wait more")
         stage.platform.moved[OLD] = NEW
         await move(stage)
         before = stage.platform.called.count(OLD)
+        history.gate, gate = anyio.Event(), history.gate
+        gate.set()
+        await clock.advance(3)
+        assert stage.platform.shown(NEW) == ["group: wait", "…"]
         history.gate.set()
         await stage.quiet()
-        assert stage.platform.shown(NEW) == ["group: wait", "group: wait | more"]
+        assert stage.platform.shown(NEW) == ["group: wait", "group: wait | wait more"]
         assert stage.platform.called.count(OLD) == before
 
 
@@ -204,6 +212,26 @@ async def test_a_place_that_was_left_is_stopped_and_takes_nothing(caplog):
         assert "back again" in stage.platform.shown("1")[-1], "until somebody speaks there"
         assert len(stage.platform.shown("2")) == 2
     assert [one for one in caplog.messages if "not in channel 1 any more" in one]
+
+
+async def test_what_is_owed_where_the_account_has_left_is_not_sent():
+    """FC-RAT-03: neither what waits behind a call that is under way, nor anything after it."""
+    gate = anyio.Event()
+
+    async def before(method, address, message):
+        await gate.wait()
+
+    async with gateway(stub(), clock=VirtualClock()) as stage:
+        stage.platform.before = before
+        for _ in range(3):
+            await say(stage, "/status", "1")
+        await left(stage, "1")
+        gate.set()
+        await stage.quiet()
+        assert len(stage.platform.shown("1")) == 1
+        assert await stage.states("deliveries") == ["delivered", "failed", "failed"]
+        errors = await stage.states("deliveries", "error")
+        assert errors[1:] == ["not sent: this account is not there any more"] * 2
 
 
 async def test_a_channel_is_left_with_its_threads_and_a_thread_alone():

@@ -203,9 +203,9 @@ async def test_fc_dup_02_only_the_same_message_is_one():
     """Another sender, message or thread is another message; nor is anything else looked for."""
     event = attrs.evolve(THREAD, address=PLACES["channel"], twin=True)
     others = [
+        {"address": PLACES["thread"]},
         {"sender": Sender("8")},
         {"message_id": "n"},
-        {"address": PLACES["thread"]},
         {"twin": False},
     ]
     async with gateway() as stage:

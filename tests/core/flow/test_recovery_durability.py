@@ -45,7 +45,7 @@ def traced(command):
         [strace, "-f", "-e", "trace=fdatasync,fsync", *command],
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=110,
         check=False,
     )
     if "PTRACE" in done.stderr or "Operation not permitted" in done.stderr:

@@ -38,7 +38,7 @@ def live_until_killed(folder, fault, idempotent, texts, marks, condition=None):
             told = process.stdout.readline().strip()
             assert told, "the process ended by itself"
             missing.discard(told)
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while condition and not condition(folder):
             assert time.monotonic() < deadline
             time.sleep(0.01)
@@ -52,7 +52,7 @@ def live_until_killed(folder, fault, idempotent, texts, marks, condition=None):
 def live_again(folder, idempotent):
     """Run a second process until every row is final; return the states of all rows."""
     process = start(folder, "2", "none", idempotent)
-    out, _ = process.communicate(timeout=20)
+    out, _ = process.communicate(timeout=60)
     assert process.returncode == 0
     return json.loads(out.splitlines()[-1])
 

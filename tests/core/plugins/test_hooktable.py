@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -50,6 +49,19 @@ STATUS = PlatformStatus("telegram", "running")
 def anyio_backend(request: pytest.FixtureRequest) -> str:
     """Hooks behave the same on both event loops."""
     return str(request.param)
+
+
+@attrs.define
+class Stopwatch:
+    """The time that hooks hold the loop, as far as they say so: the machine adds nothing to it."""
+
+    seconds: float = 0.0
+
+    def perf_counter(self) -> float:
+        return self.seconds
+
+    def block(self, seconds: float) -> None:
+        self.seconds += seconds
 
 
 def extension(**hooks: Callable[..., Any]) -> Any:
@@ -177,7 +189,7 @@ async def test_fc_plg_04_a_hook_that_waits_for_ever_is_given_up_after_its_time(
     async def ask() -> None:
         verdicts.append(await hooks.admit(EVENT, VIEW))
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as group:
             group.start_soon(ask)
             await entered.wait()
@@ -198,7 +210,7 @@ async def test_the_system_s_clock_gives_up_too(log: logging.Logger) -> None:
         log=log,
         admit_by=frozenset(),
     )
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         assert await hooks.admit(EVENT, VIEW) == Verdict.refuse("extensions.x failed")
 
 
@@ -236,7 +248,7 @@ async def test_a_real_cancellation_of_the_caller_passes_through_a_hook(table: An
     async def ask() -> None:
         came_back.append(await hooks.admit(EVENT, VIEW))
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as group:
             group.start_soon(ask)
             await entered.wait()
@@ -275,7 +287,7 @@ async def test_a_task_group_inside_a_hook_is_cancelled_with_it(table: Any, clock
     async def ask() -> None:
         answers.append(await hooks.inbound(EVENT, VIEW))
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as group:
             group.start_soon(ask)
             await entered.wait()
@@ -449,17 +461,19 @@ async def test_failures_are_logged_once_a_minute_per_plugin_and_without_text(
 
 
 async def test_fc_plg_04_a_hook_that_blocks_the_loop_is_named(
-    table: Any, caplog: pytest.LogCaptureFixture
+    table: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Invariant 13: the blocking call is the subject here, and as short as it can be."""
+    """Invariant 13: also if it blocks after it has waited."""
+    watch = Stopwatch()
+    monkeypatch.setattr("dragoman.plugins.guard.time", watch)
 
     async def blocks() -> None:
         await anyio.lowlevel.checkpoint()
-        time.sleep(0.06)  # noqa: ASYNC251
+        watch.block(0.06)
 
     hooks = table(
         extension(dragoman_started=blocks),
-        extension(dragoman_observe=lambda: time.sleep(0.06)),
+        extension(dragoman_observe=lambda: watch.block(0.06)),
         extension(dragoman_started=anyio.lowlevel.checkpoint),
     )
     await hooks.started()

@@ -145,7 +145,7 @@ class Life:
         self.process.stdin.write(f"{text}\n".encode())
         self.process.stdin.flush()
 
-    def until(self, condition, limit=15.0):
+    def until(self, condition, limit=40.0):
         """Wait until something holds."""
         deadline = time.monotonic() + limit
         while not (answer := condition()):
@@ -165,7 +165,7 @@ class Life:
     def signal(self, number):
         self.process.send_signal(number)
 
-    def end(self, *numbers, limit=15.0):
+    def end(self, *numbers, limit=40.0):
         """Send signals; return the exit code and how long the end took."""
         before = time.monotonic()
         for number in numbers:
@@ -238,7 +238,7 @@ class Deployment:
         for life in self.lives:
             if life.process.poll() is None:
                 life.process.kill()
-            life.process.wait(10)
+            life.process.wait(60)
             life.process.stdin.close()
 
 
@@ -251,7 +251,7 @@ def oldest(tmp_path_factory):
         [*pip, "--target", str(target), "-r", str(OLDEST)],
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=110,
         check=False,
     )
     assert done.returncode == 0, done.stderr

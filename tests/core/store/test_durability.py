@@ -39,7 +39,7 @@ def child(path, *arguments, before=()):
         finally:
             if process.poll() is None:
                 process.kill()
-            process.wait(30)
+            process.wait(60)
 
 
 def is_whole(path):
@@ -56,7 +56,7 @@ def kill_after(path, round_, count):
         lines = [process.stdout.readline() for _ in range(count)]
         process.send_signal(signal.SIGKILL)
         lines += process.stdout.readlines()
-        assert process.wait(30) == -signal.SIGKILL
+        assert process.wait(60) == -signal.SIGKILL
     return [line.split() for line in lines if line.endswith("\n")]
 
 
@@ -121,7 +121,7 @@ def test_each_commit_is_synchronised_to_the_disk(tmp_path):
     trace = ["strace", "-f", "-c", "-e", "trace=fdatasync,fsync", "-o", str(report)]
     with child(tmp_path / "a.db", "work", 0, 5, before=trace) as process:
         output = process.stdout.read()
-        assert process.wait(30) == 0
+        assert process.wait(60) == 0
     commits = int(re.search(r"commits (\d+)", output)[1])
     calls = sum(
         int(columns[3])
@@ -178,7 +178,7 @@ async def test_fc_sto_04_a_migration_that_is_killed_begins_anew(
     made_by(path, version)
     with child(path, "die", killed_in) as process:
         assert process.stdout.read() == ""
-        assert process.wait(30) == -signal.SIGKILL
+        assert process.wait(60) == -signal.SIGKILL
     assert is_whole(path)
     async with open_sqlite(path) as store:
         owed = await store.read.owed(None, 10)
@@ -218,7 +218,7 @@ def test_fc_sto_04_of_two_processes_that_start_at_once_one_wins(tmp_path, made_b
 
 def dead_process():
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
-        process.wait(30)
+        process.wait(60)
     return process.pid
 
 

@@ -82,8 +82,9 @@ class Race:
         return following
 
 
-async def test_invariant_2_a_message_that_meets_the_end_of_a_turn_is_never_stranded():
-    """Invariants 2 and 3: ten thousand messages, in all groupings of the real writer."""
+@pytest.mark.parametrize("messages", [2000, pytest.param(10_000, marks=pytest.mark.proof)])
+async def test_invariant_2_a_message_that_meets_the_end_of_a_turn_is_never_stranded(messages):
+    """Invariants 2 and 3: thousands of messages, in all groupings of the real writer."""
     chance = random.Random(11)
     async with open_sqlite(None) as store:
         races = [
@@ -92,13 +93,13 @@ async def test_invariant_2_a_message_that_meets_the_end_of_a_turn_is_never_stran
         ]
         async with anyio.create_task_group() as tasks:
             for race in races:
-                tasks.start_soon(race.run, 10_000 // SESSIONS)
+                tasks.start_soon(race.run, messages // SESSIONS)
         states = await store.read.states()
-        assert states["inbound_events"] == {"answered": 10_000, "adopted": SESSIONS}
-        assert states["agent_runs"] == {"succeeded": 10_000, "running": SESSIONS}
+        assert states["inbound_events"] == {"answered": messages, "adopted": SESSIONS}
+        assert states["agent_runs"] == {"succeeded": messages, "running": SESSIONS}
         assert list(await store.read.backlog(10)) == []
     for how in ("by_arrival", "by_end", "by_slot"):
-        assert sum(getattr(race, how) for race in races) > 500, how
+        assert sum(getattr(race, how) for race in races) > messages / 20, how
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])

@@ -226,7 +226,7 @@ async def test_a_locked_file_is_said_once_to_all_who_wait(tmp_path):
     path = tmp_path / "a.db"
     async with open_sqlite(path) as store:
         scene = Scene(store)
-        await store.connections[0].execute_fetchall("PRAGMA busy_timeout = 100")
+        await store.connections[0].execute_fetchall("PRAGMA busy_timeout = 400")
         events = [ops.Receive(inbound=scene.inbound(), now=NOW) for _ in range(50)]
         refused = []
 
@@ -235,7 +235,7 @@ async def test_a_locked_file_is_said_once_to_all_who_wait(tmp_path):
 
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
-            with anyio.fail_after(2):  # one by one it would take 5 seconds
+            with anyio.fail_after(10):  # one by one it would take 20 seconds
                 async with anyio.create_task_group() as tasks:
                     for event in events:
                         tasks.start_soon(apply, event)

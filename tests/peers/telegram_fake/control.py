@@ -185,7 +185,7 @@ class TelegramFake(People):
         with self._world.changed:
             return self._world.files.content(file_id)
 
-    def until(self, predicate: Callable[[], T], limit: float = 10.0) -> T:
+    def until(self, predicate: Callable[[], T], limit: float = 60.0) -> T:
         """Wait until ``predicate`` holds, looked at after every change; return what it returned."""
         with self._world.changed:
             found = self._world.changed.wait_for(predicate, limit)
@@ -194,7 +194,7 @@ class TelegramFake(People):
                 raise TimeoutError(f"not within {limit} s; the last calls were {last}")
             return found
 
-    async def reached(self, predicate: Callable[[], T], limit: float = 10.0) -> T:
+    async def reached(self, predicate: Callable[[], T], limit: float = 60.0) -> T:
         """The same without blocking the caller's loop."""
         return await anyio.to_thread.run_sync(self.until, predicate, limit)
 

@@ -75,7 +75,7 @@ def test_registering_imports_no_server():
         "sys.exit(', '.join(bad) or 0)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=110, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
 

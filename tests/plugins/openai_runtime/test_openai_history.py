@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cost import cpu_seconds, grows_in_proportion
 from dragoman_openai.history import (
     Limits,
     decode,
@@ -208,18 +209,19 @@ def test_what_is_no_item_is_left_out():
 
 def test_ten_thousand_items_are_shaped_in_linear_time():
     """Invariant 13 is about the caller's thread; this is about not needing hours there."""
-    import time
 
-    stored = [encode(i) for n in range(2500) for i in (user(), reasoning(n), call(n), out(n))]
-    begin = time.perf_counter()
-    assert len(shape(stored, Limits(20_000, 10_000_000))) == 10_000
-    assert time.perf_counter() - begin < 2
+    def cost(turns):
+        stored = [encode(i) for n in range(turns) for i in (user(), reasoning(n), call(n), out(n))]
+        assert len(shape(stored, Limits(20_000, 10_000_000))) == 4 * turns
+        return cpu_seconds(lambda: shape(stored, Limits(20_000, 10_000_000)))
+
+    assert grows_in_proportion(cost(312), cost(2500), 8)
 
 
 def test_many_reasoning_items_in_a_row_cost_no_more():
-    import time
+    def cost(count):
+        items = [user(), *[reasoning(n) for n in range(count)], said()]
+        assert repair(items) == items
+        return cpu_seconds(lambda: repair(items))
 
-    items = [user(), *[reasoning(n) for n in range(5000)], said()]
-    begin = time.perf_counter()
-    assert repair(items) == items
-    assert time.perf_counter() - begin < 2
+    assert grows_in_proportion(cost(625), cost(5000), 8)

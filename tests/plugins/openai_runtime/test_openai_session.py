@@ -103,14 +103,14 @@ async def test_a_write_outlives_the_native_cancellation_of_its_task(desk, sessio
     records = desk.host.records("openai")
     records.gate = anyio.Event()
     asked = asyncio.get_running_loop().create_task(session.add_items([USER, ANSWER]))
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         while not records.waiting:
             await checkpoint()
     asked.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asked
     records.gate.set()
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         await session._writes.settled()
     assert desk.host.kinds() == ["user", "assistant"]
 

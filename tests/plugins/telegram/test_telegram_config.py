@@ -64,6 +64,9 @@ def test_every_field_says_what_it_is_for() -> None:
     [
         ("channels", "-1001500000001", None),
         ("channels", "-4321", None),
+        ("channels", "-1001500000001:7", None),
+        ("channels", "-1001500000001:", "negative number"),
+        ("users", "-1001500000001:7", "positive number"),
         ("channels", "1001500000001", "-100 is probably missing"),
         ("channels", "-", "negative number"),
         ("channels", "@name", "negative number"),

@@ -340,7 +340,7 @@ async def test_calls_do_not_wait_behind_a_poll(canned: Any, open_bot: OpenBot, o
         anyio.create_task_group() as tasks,
     ):
         tasks.start_soon(bot.run, keep([]))
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             while len(server.paths) < 2:
                 await anyio.lowlevel.checkpoint()
             await bot.send(DM, TEXT)

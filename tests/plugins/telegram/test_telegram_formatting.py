@@ -259,7 +259,7 @@ def test_fc_mkd_03_a_refused_answer_comes_as_it_was_written(
     fake.on_call(can_not_parse)
     with running(fake.url, fake.token):
         fake.say(ADA, ADA, text)
-        fake.until(lambda: text in fake.said_by_bot(ADA), 30)
+        fake.until(lambda: text in fake.said_by_bot(ADA))
     fake.on_call(None)
     assert fake.said_by_bot(ADA) == [text]
     tried = [
@@ -275,7 +275,7 @@ def test_a_gateway_shows_formatted_answers(fake: TelegramFake, running: Callable
     """C2: the whole way, with an answer that has everything in it."""
     with running(fake.url, fake.token):
         fake.say(ADA, ADA, EVERYTHING)
-        fake.until(lambda: SHOWN in fake.said_by_bot(ADA), 30)
+        fake.until(lambda: SHOWN in fake.said_by_bot(ADA))
     assert spans(*_last(fake)) == SPANS
     assert fake.said_by_bot(ADA) == [SHOWN]
     assert {call.status for call in fake.calls_of("sendMessage", "editMessageText")} == {200}
@@ -286,7 +286,7 @@ def test_an_emulator_that_nobody_here_wrote_takes_every_entity(
 ) -> None:
     with running(botapi.url, botapi.token):
         botapi.say(ADA, EVERYTHING, message_id=1)
-        botapi.wait_for(lambda: SHOWN in botapi.messages(ADA).values(), 30)
+        botapi.wait_for(lambda: SHOWN in botapi.messages(ADA).values())
     assert list(botapi.messages(ADA).values()) == [SHOWN]
     calls = [c for m in ("sendMessage", "editMessageText") for c in botapi.calls(m)]
     assert {call["status"] for call in calls} == {200}

@@ -185,6 +185,7 @@ async def test_conflicts_that_follow_each_other_are_told_late(fake: TelegramFake
         await fake.reached(lambda: "answered" in fake.calls[1].stages)
         fake.say(PERSON, PERSON, "hi")
     assert done == [("first", 409), ("second", 409), ("third", None)]
+    await fake.reached(lambda: all("answered" in one.stages for one in fake.calls))
     told = [one.stages["answered"] for one in fake.calls]
     assert told[1] - told[0] > 0.5
 
@@ -302,11 +303,11 @@ async def test_a_client_can_be_killed_exactly_at_a_stage(fake: TelegramFake, sta
         if one.stage == stage:
             before.append((fake.said_by_bot(PERSON), client.poll()))
             os.kill(client.pid, signal.SIGKILL)
-            client.wait(10)
+            client.wait(60)
 
     fake.on_call(kill)
     await fake.reached(lambda: fake.calls and fake.calls[0].status == 200)
-    client.communicate(timeout=10)
+    client.communicate(timeout=60)
     assert before == [([] if stage == "arrived" else ["x"], None)]
     assert client.returncode == -signal.SIGKILL
     assert fake.said_by_bot(PERSON) == shown

@@ -31,7 +31,7 @@ from dragoman.plugins.hooktable import HookTable
 from dragoman.protocols import EncodedInput, Runtime
 from dragoman.render.text import sanitise
 from dragoman.states import EventState
-from dragoman.store.operations import Accept, Delivery, Merge, Said, Settle, StoredEvent
+from dragoman.store.operations import Accept, Delivery, Merge, Settle, StoredEvent
 from dragoman.store.protocol import Store
 
 EXPIRED_NOTICE: Final = (
@@ -81,7 +81,7 @@ class Door:
         if event.kind is not Kind.MESSAGE:
             return await self._changes.decide(stored, self)
         if event.twin and (said := await self._changes.twin(stored)):
-            return await self._same(stored, said)
+            return await self.end(stored, EventState.MERGED, f"part of {said.stored.id}")
         if entry := await self.let_in(stored):
             await self._message(stored, *entry)
         return None
@@ -213,16 +213,6 @@ class Door:
     def _encode(self, event_id: int, event: Inbound, routed: Routed) -> EncodedInput | None:
         runtime = self._runtimes[routed.profile.runtime]
         return runtime.encode_input(turn_input(StoredEvent(event_id, event, 0.0)))
-
-    async def _same(self, stored: StoredEvent, said: Said) -> None:
-        """End an event that tells a message once more; it is addressed if either event is."""
-        event, first = stored.inbound, said.stored
-        if said.state in {EventState.RECEIVED, EventState.HELD} and event.addressed:
-            spoken = attrs.evolve(first.inbound, addressed=True)
-            parts = (stored.id,)
-            if await self._store.apply(Merge(event_id=first.id, inbound=spoken, parts=parts)):
-                return None
-        return await self.end(stored, EventState.MERGED, f"part of {first.id}")
 
     async def _lead(self, stored: StoredEvent) -> StoredEvent | None:
         """Return the album that an event is a late part of, if that still waits for its turn."""

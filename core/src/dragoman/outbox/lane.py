@@ -50,6 +50,16 @@ class Lane:
         """Whether nothing would be lost by forgetting the lane."""
         return self.idle and self.users == 0
 
+    @property
+    def stance(self) -> tuple[int, str]:
+        """Whether the lane takes anything, as far as is known now."""
+        return self.heard, self.refused
+
+    def refuse(self, reason: str, known: tuple[int, str]) -> None:
+        """Take nothing any more, or (without a reason) anything, unless that has changed since."""
+        if self.stance == known:
+            self.refused = reason
+
     def push(self, delivery: Delivery) -> None:
         """Take a part over; beyond `HELD` it is left to the store.
 

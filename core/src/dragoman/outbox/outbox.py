@@ -161,7 +161,7 @@ class Outbox:
         priority = Priority.FINAL if delivery.turn_id else Priority.NOTICE
         while True:
             async with lane.calls:
-                heard = lane.heard
+                known = lane.stance
                 again = exit_.again  # a connection that comes back during the call counts, too
                 wait = exit_.limits.claim(trial.address, trial.method, priority)
                 if not wait:
@@ -180,7 +180,7 @@ class Outbox:
                 continue
             await self._follow(delivery, trial)
             await self._record(delivery, outcome)
-            lane.refused = outcome.refused if lane.heard == heard else ""
+            lane.refuse(outcome.refused, known)
             if outcome.ended:
                 return
             begun = outcome.state is DeliveryState.SENDING

@@ -107,8 +107,7 @@ async def begin(
         INSERT INTO deliveries
             (id, turn_id, part, lane, address, reply_to, state, created_at)
         SELECT value ->> 0, e.turn_id, 0, e.lane, e.event -> '$.address',
-            CASE WHEN e.event ->> '$.handle' <> '' THEN e.event ->> '$.handle'
-                WHEN e.event ->> '$.address.place' = 'dm' THEN ''
+            CASE e.event ->> '$.address.place' WHEN 'dm' THEN ''
                 ELSE e.event ->> '$.message_id' END,
             'sending', value ->> 2
         FROM json_each(?) JOIN inbound_events AS e ON e.id = value ->> 1 ORDER BY key

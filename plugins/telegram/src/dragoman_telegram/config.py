@@ -140,7 +140,7 @@ class TelegramConfig:
 
 
 def _channel_problem(native_id: str) -> str | None:
-    if re.fullmatch(r"-[1-9][0-9]*", native_id):
+    if re.fullmatch(r"-[1-9][0-9]*(:[1-9][0-9]*)?", native_id):  # with a topic, or without
         return None
     if re.fullmatch(r"[1-9][0-9]*", native_id):
         return (
