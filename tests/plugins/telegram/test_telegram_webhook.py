@@ -258,7 +258,7 @@ async def test_a_webhook_that_fails_or_leads_elsewhere_is_told(
 
         async def run() -> None:
             try:
-                await bot.run(lambda _: anyio.sleep(0))
+                await bot.run(lambda _: anyio.lowlevel.checkpoint())
             except Conflict as conflict:
                 failures.append(conflict)
                 ended.set()
