@@ -45,10 +45,17 @@ class BotPlugin(StubPlugin):
 
 
 @asynccontextmanager
-async def bot_of(fake: TelegramFake, script: Any, *, drafts: bool = False, **manifest: Any):
+async def bot_of(
+    fake: TelegramFake,
+    script: Any,
+    *,
+    drafts: bool = False,
+    access: Access = EVERYONE,
+    **manifest: Any,
+):
     """Run a gateway whose platform is the bot; without ``drafts`` answers grow by edits."""
     plugin = BotPlugin(url=fake.url, drafts=drafts, runtimes={"scripted": ScriptedRuntime(script)})
-    async with gateway(plugin, access=EVERYONE, **manifest) as stage:
+    async with gateway(plugin, access=access, **manifest) as stage:
         yield stage
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from core.screens.bots import PERSON, bot_of
 from dragoman import Finished, TextBlock, TextDelta
+from dragoman.manifest.model import Access
 
 pytestmark = pytest.mark.anyio
 
@@ -61,3 +62,24 @@ async def test_a_pressed_button_says_its_answer_and_the_buttons_go(fake, drafts)
         await stage.until_final()
     assert said == ["go", "Yes, please"]
     assert shown()[0].text == "answer 1"
+
+
+@pytest.mark.parametrize("kind", ["supergroup", "forum"])
+async def test_fc_thr_02_a_topic_that_goes_while_its_turn_runs_is_tried_twice_at_most(fake, kind):
+    """FC-THR-02: what is still a forum never sees in one topic what was said in another."""
+    team = -1001500000001
+    fake.add_chat(team, "forum", "Team")
+    topic = fake.topic(team, "Plans", PERSON)
+
+    async def script(request, host):
+        fake.delete_topic(team, topic)
+        fake.add_chat(team, kind, "Team")
+        yield TextBlock("1", "answer")
+        yield Finished()
+
+    expected = "delivered" if kind == "supergroup" else "failed"
+    async with bot_of(fake, script, access=Access(channels=(f"stub:{team}",))) as stage:
+        fake.say(team, PERSON, "@dragoman_bot go", thread=topic)
+        await stage.until("deliveries", [expected])
+    assert fake.said_by_bot(team) == (["answer"] if kind == "supergroup" else [])
+    assert len(fake.calls_of("sendMessage")) <= 2
