@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
@@ -81,14 +82,22 @@ class Loopback:
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
         try:
-            site = web.TCPSite(runner, "127.0.0.1", 0)
-            await site.start()
-            ready.set_result(runner.addresses[0][1])
+            listener = socket.create_server(("127.0.0.1", 0))
+            await web.SockSite(runner, listener).start()
+            ready.set_result(listener.getsockname()[1])
             await self._stopping.wait()
+            # Who is being let in needs three rounds to be known to the server, which must be open.
+            self.loop.remove_reader(listener.fileno())
+            await self._rounds()
         finally:
             for task in self._open:
                 task.cancel()
             await runner.cleanup()
+            await self._rounds()  # what was closed just now is gone only then
+
+    async def _rounds(self) -> None:
+        for _ in range(3):
+            await asyncio.sleep(0)
 
     async def _guarded(self, request: web.Request) -> web.StreamResponse:
         task = asyncio.current_task()
