@@ -29,10 +29,10 @@ from dragoman import (
 from dragoman.console.platform import Console
 from dragoman.manifest.model import Profile
 from dragoman.testing import ScriptedRuntime, StubPlatform, StubPlugin, VirtualClock
+from dragoman_telegram.abilities import capabilities_of
 from dragoman_telegram.blocks import Converter
 from dragoman_telegram.config import TelegramConfig
 from dragoman_telegram.dialect import TelegramDialect
-from dragoman_telegram.platform import Telegram
 from stage import gateway
 
 PAGE = Path(__file__).parent / "what-people-see.md"
@@ -150,8 +150,8 @@ def telegram(verbosity: str = "status") -> str:
     clock = VirtualClock()
     config: Any = SimpleNamespace(**{f.name: f.default for f in attrs.fields(TelegramConfig)})
     dialect = TelegramDialect(Converter.load())
-    adapter = Telegram(None, None, None, config, dialect)  # type: ignore[arg-type]  # nothing is called
-    screen = Screen(clock=clock, capabilities=adapter.capabilities)
+    # As in a group: in a private chat the same texts are shown as drafts until the answer is whole.
+    screen = Screen(clock=clock, capabilities=capabilities_of(config, dialect, drafts=False))
     asyncio.run(play(screen, clock, verbosity))
     return "\n".join(screen.changes)
 
