@@ -10,7 +10,6 @@ import logging
 from collections.abc import AsyncIterator
 from pathlib import Path
 from textwrap import indent
-from types import SimpleNamespace
 from typing import Any
 
 import attrs
@@ -21,6 +20,7 @@ from dragoman import (
     Outbound,
     Receipt,
     RunEvent,
+    Secret,
     TextDelta,
     ToolFinished,
     ToolProgress,
@@ -148,10 +148,11 @@ def console() -> str:
 
 def telegram(verbosity: str = "status") -> str:
     clock = VirtualClock()
-    config: Any = SimpleNamespace(**{f.name: f.default for f in attrs.fields(TelegramConfig)})
+    config = TelegramConfig(token=Secret("nowhere", ""))
     dialect = TelegramDialect(Converter.load())
-    # As in a group: in a private chat the same texts are shown as drafts until the answer is whole.
-    screen = Screen(clock=clock, capabilities=capabilities_of(config, dialect, drafts=False))
+    screen = Screen(
+        clock=clock, capabilities=capabilities_of(config, dialect, drafts=config.drafts)
+    )
     asyncio.run(play(screen, clock, verbosity))
     return "\n".join(screen.changes)
 

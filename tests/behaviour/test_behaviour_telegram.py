@@ -18,7 +18,6 @@ manifest = 1
 token = {{ env = "TELEGRAM_TOKEN" }}
 api_url = "{url}"
 poll_timeout = 5
-drafts = false
 
 [runtimes.echo]
 prefix = "{prefix}"

@@ -85,7 +85,6 @@ TELEGRAM: Final = """
 [platforms.telegram]
 token = {{ env = "TELEGRAM_TOKEN" }}
 api_url = "{url}"
-drafts = false
 
 [access]
 users = ["telegram:700000001", "telegram:700000002"]

@@ -97,7 +97,7 @@ async def test_fc_thr_08_a_draft_is_shown_in_its_topic_until_the_message_comes(
     """C2: the same delivery keeps its draft."""
     fake.say(ADA, ADA, "hi", thread=31)
     topic = Address("telegram", str(ADA), "31")
-    async with open_bot(fake.url) as bot:
+    async with open_bot(fake.url, drafts=True) as bot:
         await bot.draft(topic, Outbound("d1", "**One**"))
         await bot.draft(topic, Outbound("d1", "**One** two"))
         seen = fake.preview(ADA, 31)
@@ -121,15 +121,16 @@ async def test_a_server_without_drafts_is_asked_once(
     """C2: previews are ordinary messages from then on."""
     fake.add_chat(ADA, "private")
     fake.fail("sendMessageDraft", status, words)
-    async with open_bot(fake.url) as bot:
+    async with open_bot(fake.url, drafts=True) as bot:
         await bot.draft(DM, Outbound("d1", "x"))
         assert not bot.capabilities.draft
         await bot.send(DM, Outbound("d1", "x"))
     assert fake.said_by_bot(ADA) == ["x"]
 
 
-async def test_drafts_can_be_switched_off(fake: TelegramFake, open_bot: OpenBot) -> None:
-    async with open_bot(fake.url, drafts=False) as bot:
+async def test_drafts_have_to_be_asked_for(fake: TelegramFake, open_bot: OpenBot) -> None:
+    """Invariant 5: edits are certain, and what replaces a draft is not."""
+    async with open_bot(fake.url) as bot:
         assert not bot.capabilities.draft
 
 
