@@ -41,7 +41,7 @@ class HastyClock(SystemClock):
 class MemoryRecords:
     """A component's records, in memory: they outlive the component."""
 
-    values: dict[str, str] = attrs.field(factory=dict)
+    values: dict[str, str] = attrs.field(factory=dict, repr=False)
 
     async def get(self, key: str) -> str | None:
         """Return a value, or ``None``."""
@@ -222,7 +222,8 @@ class Stage:
                 self.host.attach(None)
                 tasks.cancel_scope.cancel()
             for secret in self.harness.secrets:
-                assert secret not in repr(platform), "a secret is in the platform's repr"
+                before, found, _ = repr(platform).partition(secret)
+                assert not found, f"a secret is in the platform's repr, behind {before[-200:]}"
 
     @asynccontextmanager
     async def live(self) -> AsyncIterator[Any]:
