@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 from dragoman import Inbound
-from dragoman.testing import platform_living, platform_stage
+from dragoman.testing import platform_hearing, platform_living, platform_stage
 from dragoman.testing.platform_suite import PlatformSuite
 from peers.memory_platform import MemoryHarness, MemoryPlatform
 
@@ -45,8 +45,8 @@ def changed(event: Inbound | None, **changes: object) -> Inbound | None:
 
 async def failures_of(adapter: type[MemoryPlatform], patch: pytest.MonkeyPatch) -> set[str]:
     """Return the names of the tests that an adapter fails; nothing is waited for in vain for long."""
-    patch.setattr(platform_stage, "LIMIT", 0.4)
-    patch.setattr(platform_living, "LIMIT", 0.4)
+    for module in (platform_hearing, platform_living, platform_stage):
+        patch.setattr(module, "LIMIT", 0.4)
     failed = set()
     for name, run in _tests():
         try:

@@ -300,6 +300,9 @@ class MemoryHarness:
     async def replay(self, message_id: str) -> None:
         """It does so by itself."""
 
+    async def confirmed(self, message_id: str) -> None:
+        """The next listening finds out."""
+
     async def drop(self) -> None:
         self.service.drop()
 

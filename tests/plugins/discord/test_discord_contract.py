@@ -96,6 +96,9 @@ class DiscordHarness:
     async def replay(self, message_id: str) -> None:
         """Resuming does so."""
 
+    async def confirmed(self, message_id: str) -> None:
+        """Discord does not ask."""
+
     async def drop(self) -> None:
         self.fake.drop()
 

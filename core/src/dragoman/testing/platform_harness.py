@@ -162,6 +162,13 @@ class PlatformHarness(Protocol):
         """
         ...
 
+    async def confirmed(self, message_id: str) -> None:
+        """Wait until the service believes that a message was received.
+
+        One that keeps no account of it returns at once.
+        """
+        ...
+
     async def drop(self) -> None:
         """Cut the connection over which events come, without a word."""
         ...

@@ -180,7 +180,11 @@ class Inbox:
         )
         return found[0]
 
-    def messages(self) -> list[str]:
+    def messages(self, text: str) -> list[Inbound]:
+        """Return the durable messages with a text."""
+        return [one for one in self.events if (one.kind, one.text) == (Kind.MESSAGE, text)]
+
+    def texts(self) -> list[str]:
         """Return the texts of the durable messages, in order."""
         return [one.text for one in self.events if one.kind is Kind.MESSAGE]
 
@@ -239,7 +243,9 @@ class Stage:
         while True:
             try:
                 await platform.run(self.inbox.deliver)
-            except Exception:
+            except* anyio.get_cancelled_exc_class():
+                raise
+            except* Exception:
                 self.host.log.debug("the connection is lost", exc_info=True)
             await self.host.clock.sleep(0.05)
 
