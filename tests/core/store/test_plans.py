@@ -232,6 +232,7 @@ async def test_queries_read_no_table_from_end_to_end():
             "notes": store.read.notes(scene.conversation("1"), "default", "echo", 10),
             "noted": store.read.noted(10),
             "moves": store.read.moves(),
+            "event_of": store.read.event_of(session_id, 1),
             "session": store.read.session(scene.conversation("1"), "default", "echo"),
             "running": store.read.running(session_id),
             "oldest": store.read.oldest(NOW),

@@ -10,6 +10,7 @@ import struct
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -26,6 +27,19 @@ from peers.botapi import TOKEN, BotApi
 from peers.telegram_fake import TelegramFake
 
 
+class Records(dict[str, str]):
+    """A component's values, in memory."""
+
+    async def get(self, key: str) -> str | None:  # type: ignore[override]
+        return dict.get(self, key)
+
+    async def put(self, key: str, value: str) -> None:
+        self[key] = value
+
+    async def delete(self, key: str) -> bool:
+        return self.pop(key, None) is not None
+
+
 @attrs.define(eq=False)
 class FakeHost:
     """What a platform gets from core, with what it told core."""
@@ -37,6 +51,10 @@ class FakeHost:
     log: logging.Logger = attrs.field(factory=lambda: logging.getLogger("test.telegram"))
     bound: list[str] = attrs.field(factory=list)
     refusal: Exception | None = None
+    records: Records = attrs.field(factory=Records, repr=False)
+    gateway: SimpleNamespace = attrs.field(factory=lambda: SimpleNamespace(commands=()))
+    mounts: dict[str, Any] = attrs.field(factory=dict)
+    groups: list[anyio.abc.TaskGroup] = attrs.field(factory=list)
     words: int = 0
     """How often the platform said that it is alive."""
     worked_at: float | None = None
@@ -44,6 +62,13 @@ class FakeHost:
     @property
     def name(self) -> str:
         return f"platforms.{self.id}"
+
+    @property
+    def task_group(self) -> anyio.abc.TaskGroup:
+        return self.groups[-1]
+
+    def mount(self, path: str, app: Any) -> None:
+        self.mounts[path] = app
 
     def alive(self) -> None:
         self.words += 1
@@ -163,9 +188,20 @@ def host(tmp_path: Path) -> FakeHost:
 
 @pytest.fixture
 def open_bot(host: FakeHost) -> Callable[..., AbstractAsyncContextManager[Telegram]]:
-    def open_(url: str, **more: Any) -> AbstractAsyncContextManager[Telegram]:
+    @asynccontextmanager
+    async def open_(url: str, **more: Any) -> AsyncIterator[Telegram]:
         config = TelegramConfig(token=Secret("env TOKEN", TOKEN), api_url=url, **more)
-        return open_telegram(config, host)
+        failure: BaseException | None = None
+        async with open_telegram(config, host) as bot, anyio.create_task_group() as tasks:
+            host.groups.append(tasks)
+            try:
+                yield bot
+            except Exception as error:  # outside of the group, so that it stays what it is
+                failure = error
+            tasks.cancel_scope.cancel()
+            host.groups.remove(tasks)
+        if failure is not None:
+            raise failure
 
     return open_
 

@@ -9,12 +9,23 @@ from typing import Any
 
 import pytest
 
-from dragoman import Address, Attachment, Gone, Inbound, Place, ScopeRule
+from dragoman import (
+    Address,
+    Attachment,
+    Gone,
+    Inbound,
+    Kind,
+    Place,
+    ScopeRule,
+    Sender,
+    TurnInput,
+)
 from dragoman.keys import conversation_key
 from dragoman_telegram.account import Account
 from dragoman_telegram.translate import chat_parameters, translate
 
 ME = Account(7, "dragoman_bot")
+NOW = datetime(2027, 1, 15, tzinfo=UTC)
 PERSON = {"id": 700000001, "is_bot": False, "first_name": "Ada", "last_name": "L."}
 DM = {"id": 700000001, "type": "private"}
 GROUP = {"id": -1001500000001, "type": "supergroup", "title": "Team"}
@@ -27,8 +38,7 @@ def message(**fields: Any) -> dict[str, Any]:
 
 
 def event_of(update: dict[str, Any], me: Account = ME) -> Inbound:
-    event = translate(update, me, "tg").event
-    assert event is not None
+    [event] = translate(update, me, "tg", NOW).events
     return event
 
 
@@ -59,9 +69,9 @@ def test_a_direct_message_becomes_an_event_with_all_its_facts() -> None:
 def test_fc_cmd_02_every_chat_type_has_a_place_and_an_unknown_one_warns(
     chat_type: Any, place: Place, warns: bool
 ) -> None:
-    found = translate(message(text="x", chat={"id": -5, "type": chat_type}), ME, "tg")
-    assert found.event is not None
-    assert found.event.address.place is place
+    found = translate(message(text="x", chat={"id": -5, "type": chat_type}), ME, "tg", NOW)
+    [event] = found.events
+    assert event.address.place is place
     assert bool(found.warning) is warns
     if isinstance(chat_type, str) and warns:
         assert chat_type in found.warning
@@ -124,18 +134,6 @@ def test_fc_thr_08_topics_of_a_private_chat_are_conversations_of_their_own() -> 
             "chat:-1009999",
         ),
         (
-            {
-                "update_id": 1,
-                "channel_post": {
-                    "message_id": 1,
-                    "date": 1,
-                    "chat": {"id": -1008888, "type": "channel"},
-                    "text": "x",
-                },
-            },
-            "chat:-1008888",
-        ),
-        (
             message(
                 chat=GROUP,
                 **{"from": {"id": 777000}},
@@ -152,7 +150,6 @@ def test_fc_thr_08_topics_of_a_private_chat_are_conversations_of_their_own() -> 
     ids=[
         "anonymous-admin",
         "as-channel",
-        "channel-post",
         "auto-forward",
         "auto-forward-bare",
         "as-channel-with-author",
@@ -225,17 +222,20 @@ def test_a_message_to_others_is_not_addressed_and_keeps_its_text(
 
 def test_a_command_for_another_bot_is_nothing_to_us_in_a_group() -> None:
     command = {"text": "/start@OtherBot", "entities": [mention(0, 15, "bot_command")]}
-    assert translate(message(chat=GROUP, **command), ME, "tg").event is None
+    assert translate(message(chat=GROUP, **command), ME, "tg", NOW).events == ()
     assert event_of(message(**command)).text == "/start@OtherBot"
 
 
-def test_a_mention_in_a_caption_counts() -> None:
-    event = event_of(
-        message(
-            chat=GROUP, photo=[{}], caption="@dragoman_bot what?", caption_entities=[mention(0)]
-        )
-    )
-    assert (event.text, event.addressed) == ("what?", True)
+def test_fc_men_02_a_mention_in_a_caption_counts_and_a_photo_needs_no_words() -> None:
+    """FC-MEN-02: nor does one that replies to the bot."""
+    asked = {"caption": "@dragoman_bot what?", "caption_entities": [mention(0)]}
+    pictures = {"photo": [photo("F", 90)]}
+    captioned = event_of(message(chat=GROUP, **pictures, **asked))
+    bare = event_of(message(**pictures))
+    answer = event_of(message(chat=GROUP, **pictures, reply_to_message={"from": {"id": 7}}))
+    assert [one.text for one in (captioned, bare, answer)] == ["what?", "", ""]
+    assert all(one.addressed for one in (captioned, bare, answer))
+    assert {one.attachments[0].id for one in (captioned, bare, answer)} == {"F"}
 
 
 def test_a_reply_to_the_bot_is_addressed_but_a_first_message_in_its_topic_is_not() -> None:
@@ -283,8 +283,8 @@ def test_fc_att_03_what_is_not_words_is_never_an_empty_text(
     ],
 )
 def test_fc_att_03_service_messages_make_no_turn(fields: dict[str, Any]) -> None:
-    found = translate(message(chat=GROUP, **fields), ME, "tg")
-    assert found.event is None
+    found = translate(message(chat=GROUP, **fields), ME, "tg", NOW)
+    assert found.events == ()
     assert not found.warning
 
 
@@ -301,8 +301,10 @@ def test_fc_att_03_service_messages_make_no_turn(fields: dict[str, Any]) -> None
 def test_forwarded_words_carry_a_mark_that_they_cannot_forge(
     origin: dict[str, Any], mark: str
 ) -> None:
-    event = event_of(message(text="/stop", forward_origin=origin))
-    assert event.text == f"[forwarded from {mark}]\n/stop"
+    """A2: the words stay as they are, and no command is taken from them."""
+    command = mention(0, 5, "bot_command")
+    event = event_of(message(chat=GROUP, text="/stop", entities=[command], forward_origin=origin))
+    assert (event.text, event.forwarded, event.addressed) == ("/stop", mark, False)
 
 
 def test_a_lone_surrogate_becomes_a_replacement_character() -> None:
@@ -321,14 +323,14 @@ def test_a_lone_surrogate_becomes_a_replacement_character() -> None:
     ],
 )
 def test_a_broken_message_is_skipped_with_a_warning(update: dict[str, Any]) -> None:
-    found = translate(update, ME, "tg")
-    assert found.event is None
+    found = translate(update, ME, "tg", NOW)
+    assert found.events == ()
     assert "skipped" in found.warning
 
 
 @pytest.mark.parametrize("kind", ["poll", "message_reaction", "brand_new"])
 def test_fc_dup_04_other_kinds_of_update_are_nothing(kind: str) -> None:
-    assert translate({"update_id": 1, kind: {}}, ME, "tg").event is None
+    assert translate({"update_id": 1, kind: {}}, ME, "tg", NOW).events == ()
 
 
 def edited(**fields: Any) -> dict[str, Any]:
@@ -347,18 +349,31 @@ def test_fc_dup_04_an_edit_is_an_event_of_its_own_that_names_the_message() -> No
     assert event.sent_at.timestamp() == 1_800_000_060
 
 
-def test_fc_dup_04_an_edited_channel_post_is_an_edit_by_the_channel() -> None:
+@pytest.mark.parametrize(
+    ("signature", "name"), [({}, "News"), ({"author_signature": "A\nB"}, "A B")]
+)
+def test_fc_aut_02_a_post_of_a_channel_has_no_author_but_a_label(
+    signature: dict[str, str], name: str
+) -> None:
+    chat = {"id": -1008888, "type": "channel", "title": "News"}
+    post = {"message_id": 1, "date": 1, "chat": chat, "text": "x", **signature}
+    event = event_of({"update_id": 3, "channel_post": post})
+    assert event.sender == Sender("", name)
+    assert (event.address.place, event.addressed) == (Place.CHANNEL, False)
+
+
+def test_fc_dup_04_an_edited_channel_post_is_an_edit() -> None:
     post = {"message_id": 1, "date": 1, "chat": {"id": -1008888, "type": "channel"}, "text": "x"}
     event = event_of({"update_id": 3, "edited_channel_post": post})
     assert event.edits
-    assert event.sender.id == "chat:-1008888"
+    assert event.sender.id == ""
     assert event.sent_at.timestamp() == 1
 
 
 def test_a_step_of_a_live_location_is_nothing_to_answer() -> None:
     place = {"latitude": 1.0, "longitude": 2.0, "live_period": 900}
     assert event_of(message(location=place)).text == "[location 1, 2]"
-    assert translate(edited(location=place), ME, "tg").event is None
+    assert translate(edited(location=place), ME, "tg", NOW).events == ()
 
 
 def photo(identity: str, width: int) -> dict[str, Any]:
@@ -379,7 +394,7 @@ def test_fc_con_01_the_members_of_an_album_name_it_and_carry_their_files() -> No
         for number in (101, 102)
     ]
     assert [event.album for event in found] == ["g1", "g1"]
-    assert [event.text for event in found] == ["[photo]", "look"]
+    assert [event.text for event in found] == ["", "look"]
     assert [event.attachments for event in found] == [
         (Attachment(f"l{number}", "photo", size=8000),) for number in (101, 102)
     ]
@@ -410,7 +425,7 @@ def test_fc_con_01_the_members_of_an_album_name_it_and_carry_their_files() -> No
             Attachment("V1", "voice", mime="audio/ogg"),
         ),
         ({"video_note": {"file_id": "F", "file_size": -1}}, Attachment("F", "video_note")),
-        ({"sticker": {"emoji": "👍", "file_id": "S1"}}, Attachment("S1", "sticker")),
+        ({"sticker": {"emoji": "👍", "file_id": "S1"}}, Attachment("S1", "sticker", name="👍")),
         (
             {"document": {"file_id": "F", "file_name": "a\nIgnore\u202e\0.txt"}},
             Attachment("F", "document", name="a Ignore .txt"),
@@ -420,7 +435,10 @@ def test_fc_con_01_the_members_of_an_album_name_it_and_carry_their_files() -> No
 def test_fc_att_03_a_file_is_named_with_what_telegram_says_of_it(
     fields: dict[str, Any], expected: Attachment
 ) -> None:
-    assert event_of(message(**fields)).attachments == (expected,)
+    event = event_of(message(**fields))
+    assert (event.text, event.attachments) == ("", (expected,))
+    given = TurnInput(1, event.text, event.sender, event.sent_at, event.attachments)
+    assert given.words.startswith(f"[{expected.kind} 1.1")
 
 
 @pytest.mark.parametrize(
@@ -435,8 +453,8 @@ def test_fc_att_03_a_file_is_named_with_what_telegram_says_of_it(
     ],
 )
 def test_without_a_file_id_there_is_no_file(fields: dict[str, Any]) -> None:
-    found = translate(message(**fields), ME, "tg").event
-    assert found is None or found.attachments == ()
+    found = translate(message(**fields), ME, "tg", NOW).events
+    assert not [event for event in found if event.attachments]
 
 
 @pytest.mark.parametrize(
@@ -482,7 +500,7 @@ def test_fc_con_03_a_command_for_another_bot_in_a_group_is_not_for_us(kind: str)
     fields = message(chat=GROUP, text="/stop@other_bot", entities=[mention(0, 15, "bot_command")])[
         "message"
     ]
-    assert translate({"update_id": 1, kind: fields}, ME, "tg").event is None
+    assert translate({"update_id": 1, kind: fields}, ME, "tg", NOW).events == ()
 
 
 @pytest.mark.parametrize(
@@ -492,12 +510,11 @@ def test_fc_con_03_a_command_for_another_bot_in_a_group_is_not_for_us(kind: str)
         ({"chat": GROUP, "migrate_from_chat_id": -5}, ("-5", "-1001500000001")),
     ],
 )
-def test_fc_thr_07_a_group_that_moved_is_told_to_the_operator_with_both_ids(
+def test_fc_thr_07_a_group_that_moved_is_told_as_that_from_either_side(
     fields: dict[str, Any], ids: tuple[str, str]
 ) -> None:
-    found = translate(message(**fields), ME, "tg")
-    assert found.event is None
-    assert all(number in found.warning for number in ids)
+    event = event_of(message(**fields))
+    assert (event.kind, event.address.channel, event.data) == (Kind.MOVED, *ids)
 
 
 @pytest.fixture

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dragoman import Kind, Place
 from dragoman_telegram.account import Account
 from dragoman_telegram.entities import read_entities
 from dragoman_telegram.translate import UPDATE_KINDS, translate
 
 ME = Account(7, "dragoman_bot")
+NOW = datetime(2027, 1, 15, tzinfo=UTC)
 
 FIELDS = [
     "update_id",
@@ -64,6 +66,20 @@ FIELDS = [
     "emoji",
     "value",
     "sticker",
+    "callback_query",
+    "message_reaction",
+    "my_chat_member",
+    "old_reaction",
+    "new_reaction",
+    "custom_emoji_id",
+    "new_chat_member",
+    "status",
+    "data",
+    "quote",
+    "external_reply",
+    "origin",
+    "migrate_from_chat_id",
+    "author_signature",
 ]
 WORDS = ("private", "supergroup", "mention", "bot_command", "text_mention", "@dragoman_bot", "/x@y")
 
@@ -102,6 +118,15 @@ plausible = st.fixed_dictionaries(
         "media_group_id": scalars,
         "photo": json_like,
         "document": json_like,
+        "quote": json_like,
+        "external_reply": json_like,
+        "migrate_to_chat_id": scalars,
+        "migrate_from_chat_id": scalars,
+        "message": json_like,
+        "data": texts,
+        "old_reaction": json_like,
+        "new_reaction": json_like,
+        "new_chat_member": json_like,
     },
 )
 updates = st.builds(
@@ -117,13 +142,16 @@ updates = st.builds(
 
 @given(st.dictionaries(st.sampled_from(FIELDS), json_like, max_size=8) | updates)
 def test_no_update_raises_and_every_event_has_a_text_that_can_be_stored(update: Any) -> None:
-    event = translate(update, ME, "tg").event
-    if event is not None:
-        assert event.text.strip()
-        assert event.sender.id
+    for event in translate(update, ME, "tg", NOW).events:
+        said = event.kind in {Kind.MESSAGE, Kind.EDIT}
+        assert not said or event.text.strip() or event.attachments
+        assert event.kind not in {Kind.PRESS, Kind.REACTION, Kind.MOVED} or event.data
+        assert event.sender.id or event.address.place is Place.CHANNEL or event.kind is Kind.LEFT
         assert event.sent_at.utcoffset() == timedelta(0)
         files = [text for file in event.attachments for text in (file.id, file.name, file.mime)]
-        for text in (event.text, event.sender.name, event.address.thread, event.album, *files):
+        quoted = (event.quote.text, event.quote.author) if event.quote else ()
+        places = (event.address.channel, event.address.thread, event.album)
+        for text in (event.text, event.sender.name, event.data, *places, *files, *quoted):
             text.encode()
 
 

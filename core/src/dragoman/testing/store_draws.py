@@ -69,7 +69,8 @@ class Draws(Choices):
         return ops.Receive(inbound=inbound, now=self.data.draw(TIMES), held=held)
 
     def inbound(self, native: int, channel: str) -> Inbound:
-        """Return a message of one of two people."""
+        """Return a message of one of two people, or (sometimes) a press of a button."""
+        kind = self.one([Kind.MESSAGE] * 4 + [Kind.PRESS])
         return Inbound(
             native_id=str(native),
             address=Address("stub", channel, place=self.one([Place.DM, Place.GROUP])),
@@ -77,7 +78,8 @@ class Draws(Choices):
             text=self.data.draw(TEXTS),
             sent_at=datetime.fromtimestamp(NOW, UTC),
             message_id=f"m{native}",
-            kind=self.one([Kind.MESSAGE] * 4 + [Kind.PRESS]),
+            kind=kind,
+            data="s:1:0" if kind is Kind.PRESS else "",
         )
 
     def merge(self) -> ops.Operation[Any]:

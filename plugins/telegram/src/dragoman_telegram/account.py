@@ -8,7 +8,7 @@ import attrs
 
 from dragoman import Sender, Unknown
 from dragoman_telegram.content import chat_name, person_name
-from dragoman_telegram.fields import Json, as_int, as_map, as_text
+from dragoman_telegram.fields import Json, as_int, as_map, as_text, one_line
 
 SHARED_ACCOUNTS: Final = frozenset({1087968824, 136817688, 777000})
 """Ids that Telegram puts in place of an author: of anonymous administrators, of people who write
@@ -43,13 +43,14 @@ def sender_of(message: Json, chat: Json, me: Account) -> Sender:
     """Return who wrote a message: a person, or the chat in whose name it was written.
 
     Nobody vouches for the author behind a chat: such a sender has an id that no person can have,
-    and counts as a bot.
+    and counts as a bot. A post of a channel has no author at all: its signature is a label.
     """
     author, behalf = as_map(message.get("from")), as_map(message.get("sender_chat"))
     identity = as_int(author.get("id"))
+    if as_text(chat.get("type")) == "channel" and not author:
+        return Sender("", one_line(as_text(message.get("author_signature"))) or chat_name(chat))
     if identity is not None and identity not in SHARED_ACCOUNTS and not behalf:
-        is_bot = author.get("is_bot") is True or identity == me.id
-        return Sender(str(identity), person_name(author), bot=is_bot)
+        return sender_from(author, me)
     origin = as_map(as_map(message.get("forward_origin")).get("chat"))
     for candidate in (behalf, origin, chat):
         identity = as_int(candidate.get("id"))
@@ -58,11 +59,22 @@ def sender_of(message: Json, chat: Json, me: Account) -> Sender:
     return Sender("chat:unknown", bot=True)
 
 
+def sender_from(user: Json, me: Account) -> Sender:
+    """Return the sender that an account is; it has to have an id."""
+    identity = as_int(user.get("id"))
+    own = identity == me.id
+    return Sender(str(identity), person_name(user), bot=own or user.get("is_bot") is True, own=own)
+
+
 def answers(message: Json, me: Account) -> bool:
-    """Whether the message replies to one of the bot's.
+    """Whether the message replies to one of the bot's."""
+    return as_int(as_map(replied_to(message).get("from")).get("id")) == me.id
+
+
+def replied_to(message: Json) -> Json:
+    """Return the message that somebody answers; an empty one where nobody does.
 
     Inside a topic every message refers to the one that opened it, which is no reply to anybody.
     """
     original = as_map(message.get("reply_to_message"))
-    ours = as_int(as_map(original.get("from")).get("id")) == me.id
-    return ours and "forum_topic_created" not in original
+    return {} if "forum_topic_created" in original else original

@@ -17,7 +17,7 @@ from urllib.parse import quote, urlsplit
 import anyio.to_thread
 import attrs
 
-from dragoman import Address, NetworkPolicy, NotSent, Secret, Unknown
+from dragoman import Address, Gone, NetworkPolicy, NotSent, Secret, Unknown
 from dragoman_telegram.failures import answer_failure, call_failure
 from dragoman_telegram.fields import Json, as_map
 from dragoman_telegram.pool import open_pool
@@ -47,6 +47,7 @@ class BotApi:
     _pool: Pool
     _url: str
     _path: str = attrs.field(repr=False)
+    _files: str = attrs.field(repr=False)
 
     async def call(self, method: str, *, address: Address | None = None, **params: object) -> Any:
         """Call a method and return its ``result``.
@@ -65,6 +66,29 @@ class BotApi:
             if body.whole:
                 raise
             raise NotSent(f"{error}; the upload was cut short") from None
+
+    @asynccontextmanager
+    async def download(self, path: str) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Open the file that ``getFile`` named; what goes wrong while it is read is typed, too."""
+        import httpx2
+
+        name = "downloading a file"
+        target = f"{self._files}/{quote(path)}".encode("ascii")
+        begun = False
+        try:
+            async with self._pool.get(f"{self._url}/file", extensions={"target": target}) as answer:
+                if answer.status_code == 404:
+                    raise Gone("message")
+                if answer.status_code != 200:
+                    raise Unknown(f"{name}: the Bot API server answered {answer.status_code}")
+                begun = True
+                yield _pieces(answer, name)
+                return
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            if begun:  # not ours: what the reader got from here was typed before
+                raise
+            failure = call_failure(error, name)
+        raise failure
 
     async def _result(self, method: str, address: Address | None, **body: Any) -> Any:
         response = await self._request(method, **body)
@@ -113,9 +137,10 @@ class Connector:
     async def open(self, answer_timeout: float = ANSWER_TIMEOUT) -> AsyncIterator[BotApi]:
         """Open a pool of its own; leaving closes its connections."""
         token = quote(self._token.reveal(), safe=":")
-        path = f"{urlsplit(self._api_url).path}/bot{token}"
+        root = urlsplit(self._api_url).path
+        paths = (f"{root}/bot{token}", f"{root}/file/bot{token}")
         async with open_pool(partial(self._client, answer_timeout)) as pool:
-            yield BotApi(pool, self._api_url, path)
+            yield BotApi(pool, self._api_url, *paths)
 
     def _client(self, answer_timeout: float) -> httpx2.AsyncClient:
         import httpx2
@@ -141,6 +166,18 @@ def _load(network: NetworkPolicy) -> ssl.SSLContext:
     # Building a client imports the transport, which is slow the first time.
     httpx2.AsyncClient(verify=trust, trust_env=False)
     return trust
+
+
+async def _pieces(answer: httpx2.Response, name: str) -> AsyncIterator[bytes]:
+    import httpx2
+
+    try:
+        async for piece in answer.aiter_bytes():
+            yield piece
+        return
+    except httpx2.HTTPError as error:
+        failure = call_failure(error, name)
+    raise failure
 
 
 async def _read(content: bytes) -> Json:

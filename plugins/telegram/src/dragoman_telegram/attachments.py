@@ -27,7 +27,7 @@ def _attachment(kind: str, identity: str, item: Json) -> Attachment:
     return Attachment(
         identity,
         kind,
-        name=one_line(as_text(item.get("file_name")), 255),
+        name=one_line(as_text(item.get("emoji" if kind == "sticker" else "file_name")), 255),
         mime=one_line(as_text(item.get("mime_type")), 127),
         size=size if size is not None and 0 <= size < 2**63 else None,
     )

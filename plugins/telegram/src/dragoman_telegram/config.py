@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, Literal
 from urllib.parse import urlsplit
 
 import attrs
@@ -40,6 +40,24 @@ def _in_range(_: object, __: attrs.Attribute[int], value: int) -> None:
         raise ValueError(msg)
 
 
+def _check_webhook(url: str, path: str, *, official: bool) -> None:
+    """Refuse a webhook that Telegram would not deliver to; a server of one's own may take http."""
+    parts = urlsplit(url)
+    schemes = {"https"} if official else {"https", "http"}
+    if parts.scheme not in schemes or not parts.hostname or parts.query or parts.fragment:
+        msg = (
+            'mode = "webhook" needs webhook_url, the public https:// address that Telegram '
+            "delivers to, without query"
+        )
+        raise ValueError(msg)
+    if official and parts.port not in {None, 443, 80, 88, 8443}:
+        msg = "Telegram delivers to the ports 443, 80, 88 and 8443 only: change webhook_url"
+        raise ValueError(msg)
+    if not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+", path):
+        msg = "webhook_path must be a path such as /telegram, or webhook_url must have one"
+        raise ValueError(msg)
+
+
 @attrs.frozen(kw_only=True)
 class TelegramConfig:
     """A ``[platforms.<id>]`` table with ``plugin = "telegram"``."""
@@ -73,6 +91,48 @@ class TelegramConfig:
         default=False,
         metadata={"help": "whether an @name that the agent writes notifies the one named"},
     )
+
+    drafts: bool = attrs.field(
+        default=False,
+        metadata={
+            "help": "whether growing answers in private chats are shown as drafts, at the price of "
+            "certainty: such an answer is sent as a whole in the end, which may have to be repeated"
+        },
+    )
+    menu: bool = attrs.field(
+        default=True,
+        metadata={"help": "whether the bot's menu shows the commands of the gateway"},
+    )
+    mode: Literal["polling", "webhook"] = attrs.field(
+        default="polling",
+        metadata={"help": "whether messages are asked for, or Telegram delivers them"},
+    )
+    webhook_url: str = attrs.field(
+        default="",
+        metadata={"help": "public address that Telegram delivers to; needed with mode = webhook"},
+    )
+    webhook_path: str = attrs.field(
+        default="",
+        metadata={"help": "path on the gateway's own listener; as in webhook_url if not given"},
+    )
+    webhook_secret: Secret | None = attrs.field(
+        default=None,
+        metadata={
+            "help": "what Telegram proves itself with; one is made and kept if not given",
+            "pattern": r"[A-Za-z0-9_-]{16,256}",
+            "pattern_help": "a webhook's secret has 16 to 256 characters of A-Z, a-z, 0-9, _ and -",
+        },
+    )
+
+    def __attrs_post_init__(self) -> None:
+        """Check what depends on more than one key."""
+        if self.mode == "webhook":
+            _check_webhook(self.webhook_url, self.path, official=self.api_url == OFFICIAL_SERVER)
+
+    @property
+    def path(self) -> str:
+        """Where on the gateway's listener Telegram's requests arrive."""
+        return (self.webhook_path or urlsplit(self.webhook_url).path).rstrip("/")
 
     @staticmethod
     def check_id(list_name: str, native_id: str) -> str | None:

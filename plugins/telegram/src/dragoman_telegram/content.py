@@ -21,19 +21,22 @@ def stand_in(message: Json) -> str:
     return ""
 
 
-def forward_mark(message: Json) -> str:
-    """Return a line that says whose words a forwarded message holds, else an empty text."""
-    if "forward_origin" not in message:
+def forwarded_from(message: Json) -> str:
+    """Return a label of whose words a forwarded message holds; empty for a message of one's own."""
+    if "forward_origin" not in message and message.get("is_automatic_forward") is not True:
         return ""
-    origin = as_map(message["forward_origin"])
+    return origin_name(as_map(message.get("forward_origin"))) or "unknown"
+
+
+def origin_name(origin: Json) -> str:
+    """Return what Telegram calls the origin of a message, a label; empty where it does not say."""
     source = (
         person_name(as_map(origin.get("sender_user")))
         or as_text(origin.get("sender_user_name"))
         or chat_name(as_map(origin.get("sender_chat")))
         or chat_name(as_map(origin.get("chat")))
-        or "unknown"
     )
-    return f"[forwarded from {_label(source)}]\n"
+    return _label(source)
 
 
 def person_name(user: Json) -> str:

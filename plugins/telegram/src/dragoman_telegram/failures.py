@@ -37,12 +37,22 @@ class NotModified(Refused):
     """The message already shows exactly what the edit asks for."""
 
 
+class ClosedTopic(Forbidden):
+    """The topic is closed, or there are none any more."""
+
+
+class Unsupported(Refused):
+    """The server does not know the method: it is too old, or not Telegram's own."""
+
+
 def answer_failure(
     status: int, answer: Json, *, address: Address | None, retry_header: str = ""
 ) -> PlatformError:
     """Return the error for an answer that is not ``ok``; an empty one was no Bot API answer."""
     code = as_int(answer.get("error_code")) or status
     description = as_text(answer.get("description"))
+    if code == 501 or (code == 404 and "method not found" in description.casefold()):
+        return Unsupported(_reason(description) or "the server does not know this method")
     if code >= 500 or not (answer or 400 <= code < 500):
         return Unknown(f"the Bot API server answered {code}")
     if code == 429:
@@ -70,6 +80,8 @@ def _refusal(answer: Json, reason: str, address: Address | None) -> PlatformErro
             return Gone(what)
     if "message is not modified" in words:
         return NotModified(reason)
+    if "topic_closed" in words:
+        return ClosedTopic("chat")
     if any(mark in words for mark in _CLOSED):
         return _forbidden(address)
     return Refused(reason)
@@ -78,6 +90,8 @@ def _refusal(answer: Json, reason: str, address: Address | None) -> PlatformErro
 _GONE: Final[tuple[tuple[str, Literal["message", "thread", "channel"]], ...]] = (
     ("message to edit not found", "message"),
     ("message can't be edited", "message"),
+    ("message to delete not found", "message"),
+    ("message to react not found", "message"),
     ("message_id_invalid", "message"),
     ("message thread not found", "thread"),
     ("topic_deleted", "thread"),
@@ -87,7 +101,6 @@ _GONE: Final[tuple[tuple[str, Literal["message", "thread", "channel"]], ...]] = 
 
 # Refusals that concern the bot's rights in the chat, not what it says.
 _CLOSED: Final = (
-    "topic_closed",
     "chat_write_forbidden",
     "not enough rights",
     "have no rights to send",

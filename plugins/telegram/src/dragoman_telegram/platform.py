@@ -2,46 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
-from typing import Any, Final
 
 import anyio.to_thread
 import attrs
 
 from dragoman import (
     Address,
+    Attachment,
     Capabilities,
-    Conflict,
     Deliver,
-    Gone,
+    Finding,
     Host,
     Outbound,
-    OutboundFile,
-    Rate,
     Receipt,
-    Transport,
-    Unknown,
 )
+from dragoman_telegram import probe
+from dragoman_telegram.abilities import capabilities_of
 from dragoman_telegram.account import Account
-from dragoman_telegram.api import BotApi, Connector
+from dragoman_telegram.api import ANSWER_TIMEOUT, BotApi, Connector
 from dragoman_telegram.blocks import Converter
 from dragoman_telegram.config import TelegramConfig
-from dragoman_telegram.dialect import MAX_TEXT, TelegramDialect, quoted
-from dragoman_telegram.failures import NotModified
-from dragoman_telegram.fields import as_int, as_map, as_text
-from dragoman_telegram.formatted import Formatted
-from dragoman_telegram.translate import (
-    GENERAL_TOPIC,
-    UPDATE_KINDS,
-    chat_parameters,
-    translate,
-)
-from dragoman_telegram.uploads import LIMITS, Upload, way_of
-
-_FORUMS: Final = 1024
-"""How many chats with topics are remembered."""
+from dragoman_telegram.dialect import TelegramDialect
+from dragoman_telegram.intake import Intake
+from dragoman_telegram.menu import show_commands
+from dragoman_telegram.polling import Polling
+from dragoman_telegram.speech import Speech
+from dragoman_telegram.webhook import Webhook, forget_webhook
 
 
 @asynccontextmanager
@@ -51,51 +40,47 @@ async def open_telegram(config: TelegramConfig, host: Host) -> AsyncIterator[Tel
     dialect = TelegramDialect(await anyio.to_thread.run_sync(load))
     connector = await Connector.prepare(config.token, config.api_url, host.network)
     async with connector.open() as api:
-        yield Telegram(host, connector, api, config, dialect)
+        intake, speech = Intake(host, api), Speech(api, dialect, config.drafts)
+        source: Polling | Webhook = Polling(host, config, intake)
+        if config.mode == "webhook":
+            source = Webhook(host, config, intake)
+            host.mount(config.path, source)
+        yield Telegram(host, connector, api, config, dialect, intake, speech, source)
 
 
 @attrs.define(eq=False)
 class Telegram:
-    """One bot: polls for its messages, and speaks in its chats."""
+    """One bot: takes its messages, and speaks in its chats."""
 
     _host: Host
     _connector: Connector
     _api: BotApi
     _config: TelegramConfig
     _dialect: TelegramDialect
-    _offset: int = 0
+    _intake: Intake
+    _speech: Speech
+    _source: Polling | Webhook
     _privacy_told: bool = False
-    _forums: dict[str, None] = attrs.field(factory=dict, repr=False)
 
     @property
     def capabilities(self) -> Capabilities:
-        """The same for every bot, except for how long its polls may take."""
-        return Capabilities(
-            max_text=MAX_TEXT,
-            transport=Transport.AWAITED_CURSOR,
-            dialect=self._dialect,
-            edit=True,
-            typing=True,
-            idempotent_send=False,
-            files=LIMITS,
-            silence=self._config.poll_timeout + 2 * self._config.poll_margin,
-            rate=Rate(3, 3.0),
-            group_rate=Rate(20, 60.0),
-            edit_interval=1.0,
-            group_edit_interval=3.0,
-            typing_interval=4.0,
-        )
+        """The same for every bot, except for how its messages come and whether drafts are known."""
+        return capabilities_of(self._config, self._dialect, drafts=self._speech.drafts)
 
     async def run(self, deliver: Deliver) -> None:
-        """Poll over a pool of its own until cancelled or the connection is lost."""
-        answer_timeout = self._config.poll_timeout + self._config.poll_margin
-        async with self._connector.open(answer_timeout) as api:
+        """Take messages over a pool of its own until cancelled or the connection is lost."""
+        polls = isinstance(self._source, Polling)
+        patience = self._config.poll_timeout + self._config.poll_margin
+        async with self._connector.open(patience if polls else ANSWER_TIMEOUT) as api:
             me = Account.from_result(await api.call("getMe"))
             self._host.alive()
             await self._host.bind_account(str(me.id))
             self._tell_privacy(me)
-            while True:
-                await self._poll(api, me, deliver)
+            if self._config.menu:
+                await show_commands(self._host, api)
+            if polls:
+                await forget_webhook(self._host, api)
+            await self._source.run(api, me, deliver)
 
     def _tell_privacy(self, me: Account) -> None:
         """Say once why groups may seem silent: no error ever would."""
@@ -107,137 +92,34 @@ class Telegram:
                 "bot again"
             )
 
-    async def _poll(self, api: BotApi, me: Account, deliver: Deliver) -> None:
-        """Take one batch. Asking with a higher offset is what tells Telegram "received"."""
-        try:
-            batch = await api.call(
-                "getUpdates",
-                offset=self._offset,
-                timeout=self._config.poll_timeout,
-                allowed_updates=UPDATE_KINDS,
-            )
-        except Conflict as conflict:
-            reason = f"{conflict}: {_remedy(conflict)}"
-            self._host.log.warning("%s", reason)
-            raise Conflict(reason) from None
-        self._host.alive()
-        ids = [await self._take(update, me, deliver) for update in _updates(batch)]
-        # An empty batch leaves nothing to confirm. Beginning anew then, instead of keeping the
-        # offset, is safe against the ids starting elsewhere after a week of silence.
-        self._offset = max(ids) + 1 if ids else 0
-
-    async def _take(self, update: Any, me: Account, deliver: Deliver) -> int:
-        """Hand an update over, if it is anything to us, and return its id."""
-        number: int = update["update_id"]
-        found = translate(update, me, self._host.id)
-        if found.warning:
-            self._host.log.warning("update %d: %s", number, found.warning)
-        if found.event is None:
-            self._host.log.debug("update %d is nothing to answer", number)
-            return number
-        if found.forum:
-            self._remember_forum(found.event.address.channel)
-        await deliver(found.event)
-        self._host.alive()  # a long batch into a slow store is no silence
-        return number
+    async def probe(self) -> Sequence[Finding]:
+        """Ask Telegram whether all is set up; changes nothing."""
+        return await probe.probe(self._api, self._config)
 
     async def send(self, address: Address, message: Outbound) -> Receipt:
-        """Send a new message. Telegram offers no way to know whether a lost one arrived."""
-        extra: dict[str, object] = {}
-        if message.reply_to.isdecimal():
-            extra["reply_parameters"] = {
-                "message_id": int(message.reply_to),
-                "allow_sending_without_reply": True,
-            }
-        formatted = self._dialect.sent(message.text, plain=message.plain)
-        if message.file:
-            return await self._send_file(address, message.file, formatted, extra)
-        result = await self._api.call(
-            "sendMessage",
-            address=address,
-            **chat_parameters(address),
-            **_text_parameters(formatted),
-            **extra,
-        )
-        return _receipt(result, message, formatted)
-
-    async def _send_file(
-        self, address: Address, file: OutboundFile, caption: Formatted, extra: dict[str, object]
-    ) -> Receipt:
-        words: dict[str, object] = {"caption": caption.text} if caption.text else {}
-        if caption.entities:
-            words["caption_entities"] = caption.entities
-        body = Upload(file, {**chat_parameters(address), **words, **extra})
-        method = f"send{way_of(file).capitalize()}"
-        result = await self._api.upload(method, body, address=address)
-        return Receipt(_number(result))
+        """Send a new message."""
+        return await self._speech.send(address, message)
 
     async def edit(self, address: Address, native_id: str, message: Outbound) -> Receipt:
-        """Replace a message's text. Telegram finds it by chat and id: a topic is not named."""
-        if not native_id.isdecimal():
-            raise Gone("message")
-        formatted = self._dialect.sent(message.text, plain=message.plain)
-        try:
-            result = await self._api.call(
-                "editMessageText",
-                address=address,
-                chat_id=chat_parameters(address)["chat_id"],
-                message_id=int(native_id),
-                **_text_parameters(formatted),
-            )
-        except NotModified:
-            return Receipt(native_id, shown=message.text)
-        return _receipt(result, message, formatted)
+        """Replace a message's text and buttons."""
+        return await self._speech.edit(address, native_id, message)
 
     async def typing(self, address: Address) -> None:
         """Show "typing" for five seconds, which a message ends early."""
-        target = chat_parameters(address)
-        if not address.thread and address.channel in self._forums:
-            # Here, unlike in sendMessage, the general topic has to be named to be shown in it.
-            target["message_thread_id"] = GENERAL_TOPIC
-        await self._api.call("sendChatAction", address=address, **target, action="typing")
+        await self._speech.typing(address, forum=self._intake.is_forum(address.channel))
 
-    def _remember_forum(self, channel: str) -> None:
-        self._forums.pop(channel, None)
-        self._forums[channel] = None
-        if len(self._forums) > _FORUMS:
-            del self._forums[next(iter(self._forums))]
+    async def draft(self, address: Address, message: Outbound) -> None:
+        """Show what is being written."""
+        await self._speech.draft(address, message)
 
+    async def delete(self, address: Address, native_id: str) -> None:
+        """Take a message of the bot away."""
+        await self._speech.delete(address, native_id)
 
-def _updates(batch: Any) -> list[Any]:
-    """Return the updates of a batch that have an id; without one there is nothing to confirm."""
-    if not isinstance(batch, list):
-        msg = "getUpdates did not answer with a list"
-        raise Unknown(msg)
-    updates = [update for update in batch if as_int(as_map(update).get("update_id")) is not None]
-    if batch and not updates:  # asking again at once would be answered the same, for ever
-        msg = "getUpdates answered with updates that have no id"
-        raise Unknown(msg)
-    return updates
+    async def react(self, address: Address, message_id: str, emoji: str, *, on: bool) -> None:
+        """Set the bot's reaction, or take it back."""
+        await self._speech.react(address, message_id, emoji, on=on)
 
-
-def _text_parameters(formatted: Formatted) -> dict[str, object]:
-    entities = {"entities": formatted.entities} if formatted.entities else {}
-    return {"text": formatted.text, **entities, "link_preview_options": {"is_disabled": True}}
-
-
-def _receipt(result: Any, message: Outbound, sent: Formatted) -> Receipt:
-    """Return what is shown as Markdown: what was asked for, if the server shows exactly that."""
-    shown = as_text(as_map(result).get("text")) or None
-    if shown is not None:
-        shown = message.text if shown == sent.text else quoted(shown)
-    return Receipt(_number(result), shown=shown)
-
-
-def _number(result: Any) -> str:
-    number = as_int(as_map(result).get("message_id"))
-    if number is None:
-        msg = "the answer names no message"
-        raise Unknown(msg)
-    return str(number)
-
-
-def _remedy(conflict: Conflict) -> str:
-    if "webhook" in str(conflict):
-        return "a webhook is set for this bot; remove it (deleteWebhook) to receive messages here"
-    return "another program polls with this bot's token; stop it, or give it a bot of its own"
+    def fetch(self, attachment: Attachment) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        """Open a file that came with a message."""
+        return self._speech.fetch(attachment)

@@ -37,12 +37,23 @@ class Pool:
 
     async def post(self, url: str, **request: Any) -> httpx2.Response:
         """Send one request and read its answer; raises what the client raises."""
+        async with self._lend() as client:
+            return await client.post(url, **request)
+
+    @asynccontextmanager
+    async def get(self, url: str, **request: Any) -> AsyncIterator[httpx2.Response]:
+        """Send one request and open its answer, which is read inside; raises what the client does."""
+        async with self._lend() as client, client.stream("GET", url, **request) as response:
+            yield response
+
+    @asynccontextmanager
+    async def _lend(self) -> AsyncIterator[httpx2.AsyncClient]:
         import httpx2
 
         mine = self._current
         mine.users += 1
         try:
-            response = await mine.client.post(url, **request)
+            yield mine.client
         except httpx2.PoolTimeout:
             mine.turned_away += 1
             if mine.turned_away >= FULL and mine is self._current:
@@ -51,7 +62,6 @@ class Pool:
             raise
         else:
             mine.turned_away = 0
-            return response
         finally:
             mine.users -= 1
             if not mine.users and mine in self._retired:

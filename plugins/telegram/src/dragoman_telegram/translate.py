@@ -13,11 +13,19 @@ import attrs
 from dragoman import Address, Gone, Inbound, Kind, LengthUnit, Place
 from dragoman_telegram.account import Account, answers, sender_of
 from dragoman_telegram.attachments import attachments_of
-from dragoman_telegram.content import forward_mark, stand_in, words_of
+from dragoman_telegram.content import forwarded_from, stand_in, words_of
 from dragoman_telegram.entities import Reading, read_entities, read_text
+from dragoman_telegram.events import Heading, departure, moved, press, reactions
 from dragoman_telegram.fields import Json, as_int, as_map, as_text, one_line
+from dragoman_telegram.quotes import quote_of
 
-UPDATE_KINDS: Final = ("message", "edited_message", "channel_post", "edited_channel_post")
+_MESSAGES: Final = ("message", "edited_message", "channel_post", "edited_channel_post")
+_OTHERS: Final = {
+    "callback_query": press,
+    "message_reaction": reactions,
+    "my_chat_member": departure,
+}
+UPDATE_KINDS: Final = (*_MESSAGES, *_OTHERS)
 """What the bot asks Telegram for, and all that `translate` understands."""
 
 CUT: Final = 4000
@@ -38,54 +46,65 @@ _PLACES: Final = {
 
 @attrs.frozen
 class Translation:
-    """What an update comes to: an event or nothing, and what an operator should know of it.
+    """What an update comes to: events or nothing, and what an operator should know of it.
 
-    ``forum`` says whether the chat has topics.
+    ``forum`` says whether the chat has topics; ``query`` is a press that waits to be answered.
     """
 
-    event: Inbound | None = None
+    events: tuple[Inbound, ...] = ()
     warning: str = ""
     forum: bool = False
+    query: str = ""
 
 
-def translate(update: Json, me: Account, platform: str) -> Translation:
-    """Read one update for the platform instance ``platform``."""
+def translate(update: Json, me: Account, platform: str, now: datetime) -> Translation:
+    """Read one update for the platform instance ``platform``; ``now`` dates what has no date."""
     kind = next((k for k in UPDATE_KINDS if k in update), None)
     if kind is None:
         return Translation()
-    message, edits = as_map(update[kind]), kind.startswith("edited_")
-    chat = as_map(message.get("chat"))
-    native_id, chat_id = as_int(update.get("update_id")), as_int(chat.get("id"))
-    message_id, sent_at = as_int(message.get("message_id")), _date(message, edits=edits)
-    if native_id is None or chat_id is None or message_id is None or sent_at is None:
-        return Translation(warning=f"a {kind} without id, chat or date was skipped")
+    body, pressed = as_map(update[kind]), kind == "callback_query"
+    message = as_map(body.get("message")) if pressed else body
+    query = as_text(body.get("id")) if pressed else ""
+    if pressed and not message:  # below a message that this bot has not sent itself
+        return Translation(query=query)
+    chat, number = as_map(message.get("chat")), as_int(update.get("update_id"))
+    chat_id = as_int(chat.get("id"))
+    sent_at = now if pressed else _date(body, edits=kind.startswith("edited_"))
+    unnamed = kind in _MESSAGES and as_int(message.get("message_id")) is None
+    if number is None or chat_id is None or sent_at is None or unnamed:
+        return Translation(warning=f"a {kind} without id, chat or date was skipped", query=query)
     place, warning = _place(chat.get("type"))
-    reading = _read(message, me)
-    if (
-        not reading.text
-        or (reading.foreign and place is not Place.DM)
-        or (edits and _moves(message))
-    ):
-        return Translation(warning=warning or _migration(message, chat_id))
-    event = Inbound(
-        native_id=str(native_id),
-        address=Address(
-            platform=platform,
-            channel=str(chat_id),
-            thread=_thread(message, place),
-            place=place,
-        ),
-        sender=sender_of(message, chat, me),
-        text=forward_mark(message) + reading.text,
-        sent_at=sent_at,
-        message_id=str(message_id),
-        addressed=place is Place.DM or reading.addressed or answers(message, me),
-        attachments=attachments_of(message),
+    address = Address(platform, str(chat_id), _thread(message, place), place=place)
+    heading = Heading(number, address, sent_at, me)
+    if kind in _MESSAGES:
+        found = _message(message, heading, edits=kind.startswith("edited_"))
+    else:
+        found = _OTHERS[kind](body, heading)
+    return Translation(found, warning, chat.get("is_forum") is True, query)
+
+
+def _message(message: Json, heading: Heading, *, edits: bool) -> tuple[Inbound, ...]:
+    """Return a message or its edit; nothing for what nobody said, or said to another bot."""
+    if elsewhere := moved(message, heading):
+        return elsewhere
+    me, direct = heading.me, heading.address.place is Place.DM
+    reading, files = _read(message, me), attachments_of(message)
+    empty = not (reading.text or files)
+    if empty or (reading.foreign and not direct) or (edits and _moves(message)):
+        return ()
+    event = heading.event(
+        Kind.EDIT if edits else Kind.MESSAGE,
+        sender_of(message, as_map(message.get("chat")), me),
+        text=reading.text,
+        message_id=str(message["message_id"]),
+        addressed=direct or reading.addressed or answers(message, me),
+        attachments=files,
         album=as_text(message.get("media_group_id")),
         continues=not edits and _continues(message, reading),
-        kind=Kind.EDIT if edits else Kind.MESSAGE,
+        quote=quote_of(message, me),
+        forwarded=forwarded_from(message),
     )
-    return Translation(event, warning, forum=chat.get("is_forum") is True)
+    return (event,)
 
 
 def chat_parameters(address: Address) -> dict[str, int]:
@@ -114,10 +133,10 @@ def _place(kind: Any) -> tuple[Place, str]:
 def _read(message: Json, me: Account) -> Reading:
     words = words_of(message)
     if not words.strip():
-        return Reading(stand_in(message))
+        return Reading("" if attachments_of(message) else stand_in(message))
     raw = message.get("entities") if "text" in message else message.get("caption_entities")
     entities = read_entities(words, raw)
-    return read_text(words, entities, me, commands="forward_origin" not in message)
+    return read_text(words, entities, me, commands=not forwarded_from(message))
 
 
 def _thread(message: Json, place: Place) -> str:
@@ -134,7 +153,7 @@ def _thread(message: Json, place: Place) -> str:
 def _continues(message: Json, reading: Reading) -> bool:
     """Whether the sender's client probably cut a long text here; others' words and commands count
     as whole."""
-    if "forward_origin" in message or reading.text.lstrip().startswith("/"):
+    if forwarded_from(message) or reading.text.lstrip().startswith("/"):
         return False
     return LengthUnit.UTF16.measure(as_text(message.get("text"))) >= CUT
 
@@ -142,19 +161,6 @@ def _continues(message: Json, reading: Reading) -> bool:
 def _moves(message: Json) -> bool:
     """Whether an edit is only a step of a live location, which nobody wrote."""
     return "location" in message and not words_of(message)
-
-
-def _migration(message: Json, chat_id: int) -> str:
-    """Return what to tell the operator where a group has become a supergroup, with a new id."""
-    new, old = (as_int(message.get(f"migrate_{way}_chat_id")) for way in ("to", "from"))
-    if new is not None:
-        return f"group {chat_id} became the supergroup {new}: {_RENAME}"
-    if old is not None:
-        return f"supergroup {chat_id} was the group {old}: {_RENAME}"
-    return ""
-
-
-_RENAME: Final = "routes and access lists have to name the new id"
 
 
 def _date(message: Json, *, edits: bool) -> datetime | None:
