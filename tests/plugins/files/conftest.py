@@ -54,13 +54,14 @@ def pdf_of(*texts: str) -> bytes:
 
 
 def bomb(size: int) -> bytes:
-    """A page whose stream becomes ``size`` bytes."""
+    """A page whose stream becomes ``size`` bytes, and one that is well."""
     packer = zlib.compressobj(9)
     begin = packer.flush(zlib.Z_FULL_FLUSH)
     block = packer.compress(b" " * 1_000_000) + packer.flush(zlib.Z_FULL_FLUSH)
     data = begin + block * (size // 1_000_000) + packer.compress(words("late")) + packer.flush()
     pdf = Pdf()
-    return pdf.bytes([pdf.page(pdf.stream(data, b"/Filter/FlateDecode"))])
+    first = pdf.page(pdf.stream(data, b"/Filter/FlateDecode"))
+    return pdf.bytes([first, pdf.page(pdf.stream(words("after")))])
 
 
 def endless_tree() -> bytes:

@@ -51,8 +51,8 @@ async def pdf_text(
                     break
             else:
                 note = _note(await process.wait(), config)
-    text = output.decode(errors="ignore")
-    return text, note or ("" if text.strip() else NO_TEXT)
+    text = output.decode(errors="ignore").rstrip()
+    return text, note or ("" if text else NO_TEXT)
 
 
 def _note(code: int, config: FilesConfig) -> str:
