@@ -235,6 +235,7 @@ class MemoryHarness:
 
     make: Callable[[Service, Host, MemoryConfig], Any] = MemoryPlatform
     service: Service = attrs.field(factory=Service)
+    backends: tuple[str, ...] = ("asyncio", "trio")
     cannot: dict[str, str] = attrs.field(factory=dict)
     secrets: tuple[str, ...] = (TOKEN,)
     dm: Address = Address("memory", "dm")
@@ -247,7 +248,7 @@ class MemoryHarness:
         async def open_memory(config: MemoryConfig, host: Host) -> AsyncIterator[Any]:
             yield self.make(self.service, host, config)
 
-        return Component("memory", MemoryConfig, open_memory)
+        return Component("memory", MemoryConfig, open_memory, self.backends)
 
     def config(self, *, reachable: bool = True) -> MemoryConfig:
         self.service.down = not reachable

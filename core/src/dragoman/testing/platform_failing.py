@@ -10,6 +10,7 @@ import pytest
 from dragoman.errors import (
     Forbidden,
     Gone,
+    Moved,
     NotSent,
     PlatformError,
     RateLimited,
@@ -30,6 +31,13 @@ def _is_gone(what: str) -> Callable[[PlatformError], bool]:
     return lambda error: isinstance(error, Gone) and error.what == what
 
 
+def _leaves_the_thread(error: PlatformError) -> bool:
+    """It is gone, or the conversation goes on outside of it."""
+    if isinstance(error, Moved):
+        return not error.address.thread
+    return _is_gone("thread")(error)
+
+
 _RIGHT: Final[Mapping[Fault, Callable[[PlatformError], bool]]] = {
     "lost": lambda error: isinstance(error, Unknown),
     "limited": _asks_to_wait,
@@ -38,7 +46,7 @@ _RIGHT: Final[Mapping[Fault, Callable[[PlatformError], bool]]] = {
     "refused": lambda error: isinstance(error, Refused),
     "garbled": lambda error: isinstance(error, Unknown),
     "no channel": _is_gone("channel"),
-    "no thread": _is_gone("thread"),
+    "no thread": _leaves_the_thread,
 }
 """Whether the error says what the caller has to do next, by what went wrong."""
 

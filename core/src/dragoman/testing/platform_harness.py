@@ -38,6 +38,7 @@ ABILITIES: Final = frozenset(
     (
         *FAULTS,
         "bot",
+        "deletion",
         "drop",
         "edit",
         "erase",
@@ -136,7 +137,8 @@ class PlatformHarness(Protocol):
         ...
 
     async def remove(self, address: Address, message_id: str) -> None:
-        """Let the person delete what they said."""
+        """Let the person delete what they said. The platform is told of it, except where the service
+        tells nobody (``deletion``)."""
         ...
 
     async def reaction(self, address: Address, message_id: str, emoji: str) -> None:

@@ -35,8 +35,9 @@ class HearingSuite:
         async with staged(harness) as stage:
             stage.need("replay")
 
-            async def hang(_: Inbound) -> None:
-                await anyio.sleep_forever()
+            async def hang(event: Inbound) -> None:
+                if event.text == "slow":
+                    await anyio.sleep_forever()
 
             stage.inbox.before = hang
             async with stage.live():
@@ -189,7 +190,7 @@ class HearingSuite:
     ) -> None:
         """In its channel."""
         async with staged(harness) as stage:
-            stage.need("remove")
+            stage.need("remove", "deletion")
             async with stage.live():
                 said = await harness.say(harness.dm, "oops")
                 await stage.inbox.heard("oops")
@@ -232,9 +233,10 @@ async def _lost(stage: Stage, text: str) -> Inbound:
     """Let a message come that cannot be stored; the process ends soon after."""
     raised = anyio.Event()
 
-    async def down(_: Inbound) -> None:
-        raised.set()
-        raise StoreUnavailable
+    async def down(event: Inbound) -> None:
+        if event.text == text:
+            raised.set()
+            raise StoreUnavailable
 
     stage.inbox.before = down
     async with stage.live():

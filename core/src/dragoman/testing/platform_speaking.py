@@ -92,16 +92,16 @@ class SpeakingSuite:
                 shown = await stage.texts(harness.room)
                 assert (gone, shown) in [("", ["answer"]), ("message", [])]
 
-    @pytest.mark.parametrize("character", ["a", "é", "😀", "<", "&", "_"])
+    @pytest.mark.parametrize("piece", ["a", "é", "😀", "<", "&", "a_"])
     async def test_the_longest_text_is_taken_and_shown_whole(
-        self, harness: PlatformHarness, character: str
+        self, harness: PlatformHarness, piece: str
     ) -> None:
         """`Dialect.length` is honest: what it says fits, fits, whatever the text is made of."""
         async with staged(harness) as stage, stage.opened() as platform:
-            text = longest(platform.capabilities, character)
+            text = longest(platform.capabilities, piece)
             await platform.send(harness.dm, stage.out(text))
             shown = "".join(await stage.texts(harness.dm))
-            assert (shown.count(character), len(text)) == (len(text), len(text))
+            assert shown.count(piece) * len(piece) == len(text) > 0
 
     async def test_plain_is_plain(self, harness: PlatformHarness) -> None:
         """People see every character of it, and no formatting."""
@@ -162,13 +162,13 @@ async def _speak_in_thread(stage: Stage, platform: Any) -> None:
         assert len(await stage.texts(where)) == 1
 
 
-def longest(can: Capabilities, character: str) -> str:
-    """Return the longest text of one character that the dialect says fits."""
+def longest(can: Capabilities, piece: str) -> str:
+    """Return the longest text of one piece over and over that the dialect says fits."""
     fits, beyond = 0, can.max_text + 1
     while beyond - fits > 1:
         middle = (fits + beyond) // 2
-        if can.dialect.length(character * middle) <= can.max_text:
+        if can.dialect.length(piece * middle) <= can.max_text:
             fits = middle
         else:
             beyond = middle
-    return character * fits
+    return piece * fits
