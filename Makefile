@@ -7,7 +7,7 @@ PEERS := .venv-peers
 PEERS_STAMP := $(PEERS)/.ready
 YEPCORD := .venv-yepcord
 YEPCORD_STAMP := $(YEPCORD)/.ready
-PACKAGES := core plugins/telegram plugins/openai_runtime plugins/http plugins/memory plugins/trace plugins/discord plugins/slack
+PACKAGES := core plugins/telegram plugins/openai_runtime plugins/http plugins/memory plugins/trace plugins/discord plugins/slack plugins/files
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .PHONY: setup peers run test check proof crash soak bench docs lock format clean
@@ -37,7 +37,7 @@ run: setup
 	$(BIN)/dragoman chat
 
 # Two tests at a time, then one by one those that bear no neighbour.
-TWO_AT_A_TIME := -n 2 --dist loadgroup
+TWO_AT_A_TIME := -n 2 --dist worksteal
 test: setup peers
 	$(BIN)/python -m pytest -m "not proof and not alone" $(TWO_AT_A_TIME) --durations 15
 	$(BIN)/python -m pytest -m "not proof and alone" --durations 15
@@ -78,6 +78,7 @@ lock:
 	$(UV_LOCK) $(PACKAGES:%=%/pyproject.toml) --group pyproject.toml:dev --no-emit-package dragoman \
 	  --no-emit-package dragoman-telegram --no-emit-package dragoman-openai --no-emit-package dragoman-http \
 	  --no-emit-package dragoman-memory --no-emit-package dragoman-trace --no-emit-package dragoman-discord --no-emit-package dragoman-slack \
+	  --no-emit-package dragoman-files \
 	  -o requirements/dev.txt
 	$(UV_LOCK) --group pyproject.toml:peers -o requirements/peers.txt
 	$(UV_LOCK) --group pyproject.toml:yepcord -o requirements/yepcord.txt

@@ -20,6 +20,7 @@ RUNS = 7
 CONNECTS = {
     "dragoman_telegram": "import dragoman_telegram, httpx2; httpx2.AsyncClient()",
     "dragoman_discord": "import dragoman_discord, httpx2, wsproto; httpx2.AsyncClient()",
+    "dragoman_slack": "import dragoman_slack.platform, httpx2, wsproto; httpx2.AsyncClient()",
 }
 """What a platform has loaded once it talks to its service."""
 

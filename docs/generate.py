@@ -13,7 +13,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import attrs
 
-from dragoman import Capabilities, FileLimits, Rate, Secret
+from dragoman import Capabilities, FileLimits, PlainDialect, Rate, Secret
 from dragoman.hookspecs import Behaviour, Registration
 from dragoman.keys import ScopeRule
 from dragoman.manifest.model import Access, DeliveryRules, Limits, Manifest, Network, Profile, Route
@@ -80,6 +80,7 @@ COMPONENTS = (
     ("sinks", "trace"),
     ("stores", "sqlite"),
     ("extensions", "http"),
+    ("extensions", "files"),
 )
 
 
@@ -191,14 +192,27 @@ def slack() -> str:
     from dragoman_slack.config import SlackConfig
 
     nothing = Secret("nowhere", "")
-    table = capability_table(capabilities_of(SlackConfig(bot_token=nothing, app_token=nothing)))
-    before, begin, rest = (HERE / SLACK).read_text().partition("<!-- capabilities -->\n")
+    return _with_table(SLACK, capabilities_of(SlackConfig(bot_token=nothing, app_token=nothing)))
+
+
+def telegram() -> str:
+    """Return the Telegram plugin's README with its table of capabilities as the code has it."""
+    from dragoman_telegram.abilities import capabilities_of
+    from dragoman_telegram.config import TelegramConfig
+
+    config = TelegramConfig(token=Secret("nowhere", ""))
+    return _with_table(TELEGRAM, capabilities_of(config, PlainDialect(), drafts=config.drafts))
+
+
+def _with_table(name: str, can: Capabilities) -> str:
+    before, begin, rest = (HERE / name).read_text().partition("<!-- capabilities -->\n")
     _, end, after = rest.partition("<!-- end -->\n")
-    return f"{before}{begin}{table}\n{end}{after}"
+    return f"{before}{begin}{capability_table(can)}\n{end}{after}"
 
 
 SLACK = "../plugins/slack/README.md"
-PAGES = {"hooks.md": hooks, "manifest.md": manifest, SLACK: slack}
+TELEGRAM = "../plugins/telegram/README.md"
+PAGES = {"hooks.md": hooks, "manifest.md": manifest, SLACK: slack, TELEGRAM: telegram}
 
 
 def main() -> None:

@@ -10,7 +10,6 @@ import logging
 from collections.abc import AsyncIterator
 from pathlib import Path
 from textwrap import indent
-from types import SimpleNamespace
 from typing import Any
 
 import attrs
@@ -21,6 +20,7 @@ from dragoman import (
     Outbound,
     Receipt,
     RunEvent,
+    Secret,
     TextDelta,
     ToolFinished,
     ToolProgress,
@@ -29,10 +29,10 @@ from dragoman import (
 from dragoman.console.platform import Console
 from dragoman.manifest.model import Profile
 from dragoman.testing import ScriptedRuntime, StubPlatform, StubPlugin, VirtualClock
+from dragoman_telegram.abilities import capabilities_of
 from dragoman_telegram.blocks import Converter
 from dragoman_telegram.config import TelegramConfig
 from dragoman_telegram.dialect import TelegramDialect
-from dragoman_telegram.platform import Telegram
 from stage import gateway
 
 PAGE = Path(__file__).parent / "what-people-see.md"
@@ -148,10 +148,11 @@ def console() -> str:
 
 def telegram(verbosity: str = "status") -> str:
     clock = VirtualClock()
-    config: Any = SimpleNamespace(**{f.name: f.default for f in attrs.fields(TelegramConfig)})
+    config = TelegramConfig(token=Secret("nowhere", ""))
     dialect = TelegramDialect(Converter.load())
-    adapter = Telegram(None, None, None, config, dialect)  # type: ignore[arg-type]  # nothing is called
-    screen = Screen(clock=clock, capabilities=adapter.capabilities)
+    screen = Screen(
+        clock=clock, capabilities=capabilities_of(config, dialect, drafts=config.drafts)
+    )
     asyncio.run(play(screen, clock, verbosity))
     return "\n".join(screen.changes)
 

@@ -12,6 +12,7 @@ from packaging.requirements import Requirement
 from dragoman.application import Application
 from dragoman.manifest.load import read
 from dragoman.plugins.catalogue import Catalogue
+from dragoman.testing.platform_suite import PlatformSuite
 from peers.process import free_port
 
 PAGE = "docs/write-a-plugin.md"
@@ -20,7 +21,7 @@ PAGE = "docs/write-a-plugin.md"
 @pytest.fixture
 def plugin(blocks, tmp_path):
     """The page's module as a file."""
-    (source,) = blocks(PAGE, "python")
+    source, _ = blocks(PAGE, "python")
     path = tmp_path / "dragoman_lines.py"
     path.write_text(source)
     return path
@@ -75,3 +76,11 @@ def test_its_types_are_strict(plugin, root):
         check=False,
     )
     assert done.returncode == 0, done.stdout
+
+
+def test_its_suite_is_the_suite(blocks):
+    """The second module is a subclass as pytest takes it."""
+    _, source = blocks(PAGE, "python")
+    names = {}
+    exec(source, names)
+    assert issubclass(names["TestLines"], PlatformSuite)

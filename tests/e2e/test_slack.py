@@ -92,7 +92,7 @@ def test_a_thread_is_a_conversation_that_survives_a_kill(slack, model, gateway):
         slack.until(lambda: not slack.sockets, 10)
         gateway.start()
         connected(slack)
-        slack.say(room, ADA, f"{slack.mention} do you remember", thread=root)
+        slack.say(room, ADA, "do you remember", thread=root)
         shows(slack, room, "You asked about Paris.", root)
         assert len(slack.said_by_bot(room, root)) == 2
         assert gateway.stop() == 0
@@ -148,3 +148,19 @@ def test_long_answers_stream_and_strangers_get_silence(slack, echo):
             content = path.read_bytes()
             for secret in (slack.app.bot_token, slack.app.app_token, "ticket0"):
                 assert secret.encode() not in content, path
+
+
+def test_a_stream_that_slack_closes_goes_on_in_its_message(slack, echo):
+    """FC-EDT-05, B6: closed in the middle of the answer, which is then there whole, and once."""
+    slack.settings.stream_lifetime = 2.0
+    room = slack.channel("general", ADA)
+    with echo:
+        connected(slack)
+        root = slack.say(room, ADA, f"{slack.mention} {STORY}").ts
+        shows(slack, room, STORY, root)
+        until_finished(echo.folder)
+        assert echo.stop() == 0
+    assert slack.said_by_bot(room, root) == [STORY]
+    refused = [call.error for call in slack.calls_of("chat.appendStream") if not call.ok]
+    assert refused == ["message_not_in_streaming_state"]
+    assert slack.calls_of("chat.update")

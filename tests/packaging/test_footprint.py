@@ -71,6 +71,13 @@ def test_core_and_discord_are_at_most_18_distributions():
     assert not distributions & {"cryptography", "dragoman-telegram", "openai"}
 
 
+def test_core_and_slack_are_at_most_18_distributions():
+    """E2: the same, and none of Slack's own kits."""
+    distributions = closure("dragoman-slack")
+    assert len(distributions) <= 18, sorted(distributions)
+    assert not distributions & {"slack-sdk", "slack-bolt", "aiohttp", "dragoman-telegram"}
+
+
 @pytest.mark.parametrize("command", [["--help"], ["plugins"], ["check"], ["schema"]])
 def test_commands_that_only_look_import_no_vendor_sdk(command, tmp_path):
     """E2, E5: a command that starts nothing imports nothing that runs."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
@@ -80,15 +81,17 @@ class Loopback:
         # Every request has ended by then; connections that idle are not waited for.
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
+        listener = socket.create_server(("127.0.0.1", 0))
         try:
-            site = web.TCPSite(runner, "127.0.0.1", 0)
-            await site.start()
-            ready.set_result(runner.addresses[0][1])
+            await web.SockSite(runner, listener).start()
+            ready.set_result(listener.getsockname()[1])
             await self._stopping.wait()
         finally:
-            for task in self._open:
+            await no_more(listener)
+            for task in list(self._open):
                 task.cancel()
             await runner.cleanup()
+            await rounds()  # what was closed just now is gone only then
 
     async def _guarded(self, request: web.Request) -> web.StreamResponse:
         task = asyncio.current_task()
@@ -103,6 +106,18 @@ class Loopback:
         except Exception as error:
             self.errors.append(error)
             raise
+
+
+async def no_more(listener: socket.socket) -> None:
+    """Let nobody in any more. Who is being let in needs three rounds to be known to the server."""
+    asyncio.get_running_loop().remove_reader(listener.fileno())
+    await rounds()
+
+
+async def rounds() -> None:
+    """Let the loop go round a few times."""
+    for _ in range(3):
+        await asyncio.sleep(0)
 
 
 def abort(request: web.Request) -> None:

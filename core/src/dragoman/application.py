@@ -164,27 +164,8 @@ class Application:
         await moves.load()
         router = Router.of(self.manifest, moves.names)
         async with anyio.create_task_group() as tasks:
-            files = Files(self.manifest.data_dir / "outgoing", limits.file_size)
-            await files.sweep(await store.read.files())
-            outbox = Outbox(
-                store,
-                self.clock,
-                log,
-                self._exits(assembly),
-                tasks,
-                files,
-                Cosmetics(self.clock, log, tasks),
-                moves,
-            )
-            fetched = Fetched(
-                self.manifest.data_dir / "incoming",
-                limits.file_size,
-                store,
-                outbox,
-                hooks,
-                self.clock,
-            )
-            await fetched.sweep()
+            outbox = await self._outbox(store, assembly, tasks, moves, log)
+            fetched = await self._fetched(store, outbox, hooks)
             sinks = SinkFan(assembly.sinks, tasks, log)
             runner = TurnRunner(
                 store=store,
@@ -231,6 +212,26 @@ class Application:
                 tasks.start_soon(self._listen, outbox, turns, log)
                 yield _Services(store, outbox, sinks, turns, running, router, door)
             tasks.cancel_scope.cancel()
+
+    async def _outbox(
+        self,
+        store: Store,
+        assembly: Assembly,
+        tasks: TaskGroup,
+        moves: Moves,
+        log: logging.Logger,
+    ) -> Outbox:
+        files = Files(self.manifest.data_dir / "outgoing", self.manifest.limits.file_size)
+        await files.sweep(await store.read.files())
+        cosmetics = Cosmetics(self.clock, log, tasks)
+        exits = self._exits(assembly)
+        return Outbox(store, self.clock, log, exits, tasks, files, cosmetics, moves)
+
+    async def _fetched(self, store: Store, outbox: Outbox, hooks: HookTable) -> Fetched:
+        folder, largest = self.manifest.data_dir / "incoming", self.manifest.limits.file_size
+        fetched = Fetched(folder, largest, store, outbox, hooks, self.clock)
+        await fetched.sweep()
+        return fetched
 
     async def _listen(self, outbox: Outbox, turns: Turns, log: logging.Logger) -> None:
         """Look at what other processes wrote whenever they ring."""

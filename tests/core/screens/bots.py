@@ -27,6 +27,7 @@ class BotPlugin(StubPlugin):
     """Its platforms are one bot of the server at ``url``."""
 
     url: str = attrs.field(kw_only=True)
+    drafts: bool = attrs.field(kw_only=True, default=False)
 
     @hookimpl
     def dragoman_platforms(self):
@@ -34,7 +35,9 @@ class BotPlugin(StubPlugin):
 
         @asynccontextmanager
         async def open_bot(config, host):
-            real = TelegramConfig(token=Secret("env TOKEN", TOKEN), api_url=self.url)
+            real = TelegramConfig(
+                token=Secret("env TOKEN", TOKEN), api_url=self.url, drafts=self.drafts
+            )
             async with open_telegram(real, host) as platform:
                 yield platform
 
@@ -42,10 +45,17 @@ class BotPlugin(StubPlugin):
 
 
 @asynccontextmanager
-async def bot_of(fake: TelegramFake, script: Any, **manifest: Any):
-    """Run a gateway whose platform is the bot."""
-    plugin = BotPlugin(url=fake.url, runtimes={"scripted": ScriptedRuntime(script)})
-    async with gateway(plugin, access=EVERYONE, **manifest) as stage:
+async def bot_of(
+    fake: TelegramFake,
+    script: Any,
+    *,
+    drafts: bool = False,
+    access: Access = EVERYONE,
+    **manifest: Any,
+):
+    """Run a gateway whose platform is the bot; without ``drafts`` answers grow by edits."""
+    plugin = BotPlugin(url=fake.url, drafts=drafts, runtimes={"scripted": ScriptedRuntime(script)})
+    async with gateway(plugin, access=access, **manifest) as stage:
         yield stage
 
 

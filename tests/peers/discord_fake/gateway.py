@@ -58,7 +58,10 @@ class Gateway:
             self.refusals = self.refusals and self.refusals - 1
             raise Gone
         ws = web.WebSocketResponse(compress=False, max_msg_size=1 << 20, timeout=1.0)
-        await ws.prepare(request)
+        try:
+            await ws.prepare(request)
+        except ConnectionError:  # the client has left meanwhile
+            raise Gone from None
         with self.world.changed:
             number = len(self.connections) + 1
             query = dict(request.query)

@@ -14,6 +14,7 @@ import attrs
 from aiohttp import ClientPayloadError, web
 
 from peers.faults import Action, Cut, Delay, Faults, Hold, Reply
+from peers.loopback import no_more, rounds
 from peers.slack_fake import assistant, streams, uploads
 from peers.slack_fake.delivery import Deliverer
 from peers.slack_fake.journal import Call, Delivery
@@ -116,15 +117,13 @@ class Server:
             ready.set_result(listener.getsockname()[1])
             await self._stopping.wait()
         finally:
-            # Who is being let in needs three rounds to be known to the server, which must be open.
-            self.loop.remove_reader(listener.fileno())
-            for _ in range(3):
-                await asyncio.sleep(0)
+            await no_more(listener)
             for connection in list(self.sockets.open):
                 connection.abort()
             for task in list(self._open):
                 task.cancel()
             await runner.cleanup()
+            await rounds()
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         task = asyncio.current_task()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
@@ -13,6 +14,7 @@ import attrs
 from aiohttp import ClientPayloadError, web
 
 from peers.faults import Action, Cut, Delay, Faults, Hold, Reply, Stage
+from peers.loopback import no_more, rounds
 from peers.telegram_fake.delivery import Deliverer
 from peers.telegram_fake.errors import BotError, Json
 from peers.telegram_fake.journal import Call
@@ -108,17 +110,19 @@ class Server:
         await runner.setup()
         self.deliverer.perform = self._perform
         delivering = asyncio.create_task(self._deliver())
+        listener = socket.create_server(("127.0.0.1", 0))
         try:
-            site = web.TCPSite(runner, "127.0.0.1", 0)
-            await site.start()
-            ready.set_result(runner.addresses[0][1])
+            await web.SockSite(runner, listener).start()
+            ready.set_result(listener.getsockname()[1])
             await self._stopping.wait()
         finally:
+            await no_more(listener)
             delivering.cancel()
             await asyncio.gather(delivering, return_exceptions=True)
-            for task in self._open:
+            for task in list(self._open):
                 task.cancel()
             await runner.cleanup()
+            await rounds()
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         task = asyncio.current_task()

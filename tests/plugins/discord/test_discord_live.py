@@ -35,6 +35,7 @@ async def test_a_mention_comes_in_and_its_answer_is_shown_and_edited(
         receipt = await bot.send(event.address, out("d1", "**one**", reply_to=event.message_id))
         assert receipt.shown == "**one**"
         await bot.edit(event.address, receipt.native_id, out("d1", "**one**, two"))
+        assert not [each for each in (fake.token, "日本語", "**one") if each in repr(bot)]
     assert host.bound == [str(fake.bot_id)]
     assert len(fake.typings(channel)) == 1
     answer = fake.shown(channel)[-1]
@@ -231,3 +232,25 @@ def test_the_bot_is_what_it_says(open_bot: Any) -> None:
     for name in ("look_up", "delete", "react", "fetch", "probe"):
         assert callable(getattr(Discord, name))
     assert CAPABILITIES.idempotent_window == 120
+
+
+async def test_what_is_not_known_of_a_place_is_asked_for_until_it_is_answered(
+    fake: DiscordFake, live: Any, inbox: Any
+) -> None:
+    """FC-THR-05: a resumed session is told of no channels; a message is not guessed into one."""
+    guild = fake.add_guild()
+    channel, ada = fake.add_channel(guild), fake.person("Ada")
+    role = fake.add_role(guild, "helpers")
+    thread = fake.open_thread(channel, ada, with_bot=True)
+    async with live():
+        fake.say(channel, ada, "known")
+        await inbox.wait(1)
+    fake.fail("get_channel", 502)
+    fake.limit("get_channel", 0.1)
+    fake.say(thread, ada, f"<@&{role}> in the thread")
+    async with live():
+        event = (await inbox.wait(2))[1]
+    where = Address("discord", str(channel), str(thread), str(guild), Place.GROUP)
+    assert (event.address, event.text) == (where, f"<@&{role}> in the thread")
+    asked = [call.ids.get("channel") for call in fake.calls_of("get_channel")]
+    assert asked == [str(thread), str(thread), str(thread), str(channel)]

@@ -292,7 +292,10 @@ async def test_a_thread_that_was_archived_takes_an_answer_and_a_locked_one_does_
     here = Address("discord", room.channel, str(thread), room.workspace, Place.GROUP)
     async with open_bot() as bot:
         fake.archive(thread)
-        await bot.send(here, out("d1", "late"))
+        receipt = await bot.send(here, out("d1", "late"))
+        fake.archive(thread)
+        with pytest.raises(Gone, match="message"):
+            await bot.edit(here, receipt.native_id, out("d1", "later"))
         fake.archive(thread, locked=True)
         with pytest.raises(Forbidden):
             await bot.send(here, out("d2", "too late"))

@@ -38,6 +38,8 @@ async def test_an_application_is_served_below_its_path(site, site_plugin):
     tables = mounting(plugin, ("/a", echo), ("/a/b/", PlainTextResponse("longest wins")))
     async with site(plugin, tables) as open_site:
         assert (await open_site.web.get("/a/x")).text == "/a /a/x"
+        bare = await open_site.web.post("/a")
+        assert (bare.status_code, bare.text) == (200, "/a /a")
         assert (await open_site.web.get("/a/b/x")).text == "longest wins"
         assert (await open_site.web.get("/c")).status_code == 404
 

@@ -17,7 +17,10 @@ import pytest
 
 from dragoman import (
     Address,
+    Attachment,
     Clock,
+    FetchedFile,
+    FileUnavailable,
     ManifestError,
     NetworkPolicy,
     Note,
@@ -117,6 +120,16 @@ FIXTURES = [
     _then("draw a chart", "Here it is."),
     _tool("draw nothing", "draw", {"points": 0}),
     _then("draw nothing", "There is nothing to draw."),
+    _tool("read my report", "read_file", {"reference": "0.1"}),
+    _then("read my report", "It is about tea."),
+    _tool("read the other", "read_file", {"reference": "9.1"}),
+    _then("read the other", "I cannot."),
+    _tool("look into it", "look"),
+    _then("look into it", "Seen."),
+    _text("[photo 0.1]", "A photo."),
+    _text("[sticker 0.1", "A sticker."),
+    _text("[voice 0.1", "A voice."),
+    _text("[an empty message]", "Yes?"),
     _tool("ask around", "ask_payer", {"input": "pay up"}),
     _then("ask around", "It is done."),
     _text("river", STORY, streamingProfile={"ttft": 10, "tps": 300, "jitter": 0}),
@@ -201,6 +214,9 @@ class FakeTurnHost:
     journal: list[tuple[str, ...]] = attrs.field(factory=list)
     """What was written down, in order: ("begun", tool, arguments, …) and ("ended", key, result)."""
     attached: list[tuple[str, bytes, str, str, str]] = attrs.field(factory=list)
+    files: dict[str, str] = attrs.field(factory=dict)
+    """The text of each file that can be read, by its reference."""
+    suggested: list[str] = attrs.field(factory=list)
     decision: ToolDecision | Exception | None = None
     """What every call is answered; it begins by default."""
 
@@ -221,6 +237,18 @@ class FakeTurnHost:
         if not data:
             raise ValueError(f"the file {name} has 0 bytes")
         self.attached.append((name, data, mime, kind, caption))
+
+    async def fetch(self, reference: str) -> FetchedFile:
+        text = await self.read(reference)
+        return FetchedFile(Path(reference), "a.txt", "text/plain", len(text))
+
+    async def read(self, reference: str, limit: int = 20_000) -> str:
+        if reference not in self.files:
+            raise FileUnavailable("there is no such file in this conversation")
+        return self.files[reference][:limit]
+
+    async def suggest(self, answers: Sequence[str]) -> None:
+        self.suggested = list(answers)
 
     def records(self, namespace: str) -> FakeRecords:
         return self.spaces.setdefault(namespace, FakeRecords(self))
@@ -295,11 +323,19 @@ class Desk:
         return caught.value.problems
 
     @asynccontextmanager
-    async def turn(self, runtime: Any, *texts: str, profile: str = "default") -> Any:
-        """Store messages as core does, and run the turn that answers them."""
+    async def turn(
+        self,
+        runtime: Any,
+        *texts: str,
+        profile: str = "default",
+        files: Sequence[Attachment] = (),
+    ) -> Any:
+        """Store messages as core does, each with the files, and run the turn that answers them."""
         self.turns += 1
         inputs = tuple(
-            TurnInput(number, text, Sender("7", "Ann"), datetime(2026, 1, 1, tzinfo=UTC))
+            TurnInput(
+                number, text, Sender("7", "Ann"), datetime(2026, 1, 1, tzinfo=UTC), tuple(files)
+            )
             for number, text in enumerate(texts)
         )
         for message in inputs:
@@ -320,9 +356,9 @@ class Desk:
         left = {task for task in asyncio.all_tasks() - before if not task.done()}
         assert not (self.watch_tasks and left), f"tasks outlive the turn: {left}"
 
-    async def say(self, runtime: Any, *texts: str, profile: str = "default") -> list[RunEvent]:
+    async def say(self, runtime: Any, *texts: str, **more: Any) -> list[RunEvent]:
         """Run a whole turn and return its events."""
-        async with self.turn(runtime, *texts, profile=profile) as events:
+        async with self.turn(runtime, *texts, **more) as events:
             return [event async for event in events]
 
 

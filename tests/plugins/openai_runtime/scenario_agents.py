@@ -153,6 +153,16 @@ async def draw(run: RunContextWrapper[TurnContext], points: int) -> str:
     return "It is shown."
 
 
+@function_tool
+async def look(run: RunContextWrapper[TurnContext]) -> str:
+    """Look at the newest file by itself, and offer what to do with it."""
+    [(reference, _)] = run.context.inputs[-1].files
+    file = await run.context.fetch(reference)
+    await run.context.suggest(["Keep it", "Drop it"])
+    return f"{file.name} has {file.size} bytes: {await run.context.read(reference, 5)}"
+
+
+looking = Agent(name="looking", tools=[look])
 drawing = Agent(name="drawing", tools=[draw])
 paying = Agent(name="paying", tools=[pay, sorry, dawdle, bill, get_weather])
 asking = Agent(

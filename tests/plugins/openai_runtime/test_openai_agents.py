@@ -71,7 +71,7 @@ async def test_functions_and_tools_both_make_tools(desk):
     config = desk.config(None, instructions="x", name="bob", tools=tools)
     graph = await load(config, "runtimes.support").of("default")
     names = [tool.name for tool in graph.root.tools]
-    assert names == ["plain_tool", "get_weather", "remember", "recall"]
+    assert names == ["plain_tool", "get_weather", "remember", "recall", "read_file"]
     assert graph.root.name == "bob"
 
 

@@ -112,6 +112,17 @@ async def test_what_people_send_can_be_had_by_its_id_alone(
         assert await read(slack, Attachment(attachment.id, "file")) == b"\x89PNG" * 50_000
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # on trio the client's own parts complain
+async def test_a_file_may_be_left_in_the_middle(fake: SlackFake, room: str, open_app: Any) -> None:
+    fake.say(room, ADA, "", files=[("a.bin", b"abc" * 1_000_000)])
+    [attachment] = [Attachment(fake.shown(room)[0].files[0], "file")]
+    async with open_app() as slack:
+        for _ in range(3):
+            async with slack.fetch(attachment) as pieces:
+                assert await anext(pieces)
+        assert len(await read(slack, attachment)) == 3_000_000
+
+
 async def test_files_that_cannot_be_had_say_why(fake: SlackFake, room: str, open_app: Any) -> None:
     external = fake.share(room, ADA, "external")
     gone = fake.share(room, ADA, "tombstone")

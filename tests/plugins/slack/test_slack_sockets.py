@@ -244,13 +244,26 @@ async def test_a_token_that_is_not_accepted_stops_the_instance(
 async def test_events_of_all_sockets_are_taken_in_order(
     fake: SlackFake, room: str, running: Any, inbox: Any
 ) -> None:
+    """Invariant 14: one after the other, also where the first takes longest."""
+    under_way, most = 0, 0
+
+    async def before(event: Inbound) -> None:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        for _ in range(2000 if event.text == "m0" else 1):
+            await anyio.lowlevel.checkpoint()
+        under_way -= 1
+
+    inbox.before = before
+    fake.route(lambda numbers: numbers[len(fake.deliveries) % len(numbers)])
     async with running(connections=4):
         for number in range(12):
             said = fake.say(room, ADA, f"m{number}")
             await fake.reached(lambda one=said: one.deliveries[0].attempts)
         await inbox.until(12)
         await fake.reached(lambda: len(fake.acks) == 12)
-    assert inbox.texts == [f"m{number}" for number in range(12)]
+    assert (inbox.texts, most) == ([f"m{number}" for number in range(12)], 1)
 
 
 async def test_frames_that_say_nothing_end_nothing(
@@ -291,8 +304,8 @@ async def test_a_connection_that_is_never_greeted_is_given_up(
     fake.fail("apps.connections.open", 200, answer, headers=kind, count=None)
 
     class Fast(SystemClock):
-        async def sleep(self, seconds: float) -> None:
-            await anyio.sleep(0.3 if seconds > 15 else seconds)
+        def move_on_after(self, seconds: float) -> Any:
+            return super().move_on_after(0.3 if seconds > 15 else seconds)
 
     host.clock = Fast()
     async with open_app(connections=1) as slack:

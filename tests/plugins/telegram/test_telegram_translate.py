@@ -226,13 +226,16 @@ def test_a_command_for_another_bot_is_nothing_to_us_in_a_group() -> None:
     assert event_of(message(**command)).text == "/start@OtherBot"
 
 
-def test_a_mention_in_a_caption_counts() -> None:
-    event = event_of(
-        message(
-            chat=GROUP, photo=[{}], caption="@dragoman_bot what?", caption_entities=[mention(0)]
-        )
-    )
-    assert (event.text, event.addressed) == ("what?", True)
+def test_fc_men_02_a_mention_in_a_caption_counts_and_a_photo_needs_no_words() -> None:
+    """FC-MEN-02: nor does one that replies to the bot."""
+    asked = {"caption": "@dragoman_bot what?", "caption_entities": [mention(0)]}
+    pictures = {"photo": [photo("F", 90)]}
+    captioned = event_of(message(chat=GROUP, **pictures, **asked))
+    bare = event_of(message(**pictures))
+    answer = event_of(message(chat=GROUP, **pictures, reply_to_message={"from": {"id": 7}}))
+    assert [one.text for one in (captioned, bare, answer)] == ["what?", "", ""]
+    assert all(one.addressed for one in (captioned, bare, answer))
+    assert {one.attachments[0].id for one in (captioned, bare, answer)} == {"F"}
 
 
 def test_a_reply_to_the_bot_is_addressed_but_a_first_message_in_its_topic_is_not() -> None:
@@ -346,7 +349,9 @@ def test_fc_dup_04_an_edit_is_an_event_of_its_own_that_names_the_message() -> No
     assert event.sent_at.timestamp() == 1_800_000_060
 
 
-@pytest.mark.parametrize(("signature", "name"), [({}, "News"), ({"author_signature": "A\nB"}, "A B")])
+@pytest.mark.parametrize(
+    ("signature", "name"), [({}, "News"), ({"author_signature": "A\nB"}, "A B")]
+)
 def test_fc_aut_02_a_post_of_a_channel_has_no_author_but_a_label(
     signature: dict[str, str], name: str
 ) -> None:

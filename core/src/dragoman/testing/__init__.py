@@ -8,6 +8,13 @@ import sys
 if "pytest" in sys.modules:
     # Before the suites are imported: a failing assert in them then shows its values.
     sys.modules["pytest"].register_assert_rewrite(
+        "dragoman.testing.platform_failing",
+        "dragoman.testing.platform_flags",
+        "dragoman.testing.platform_hearing",
+        "dragoman.testing.platform_living",
+        "dragoman.testing.platform_speaking",
+        "dragoman.testing.platform_stage",
+        "dragoman.testing.platform_suite",
         "dragoman.testing.store",
         "dragoman.testing.store_again",
         "dragoman.testing.store_machine",

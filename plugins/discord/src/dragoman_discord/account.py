@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 import attrs
 
-from dragoman import Unknown
+from dragoman import Clock, Unknown
 from dragoman_discord.fields import Json, as_id, as_list, as_map, as_text
+from dragoman_discord.patience import patiently
 from dragoman_discord.rest import Rest
 
 SAID: Final = 500
@@ -43,10 +45,11 @@ class Account:
         """Take note of the role that a server gave the bot when it came."""
         self._learn(as_id(guild.get("id")), guild.get("roles"))
 
-    async def role(self, rest: Rest, guild: str, message: Json) -> str:
+    async def role(self, rest: Rest, clock: Clock, guild: str, message: Json) -> str:
         """Return that role; it is asked for where a message mentions roles and it is not known."""
         if guild and guild not in self._roles and as_list(message.get("mention_roles")):
-            self._learn(guild, await rest.call("GET /guilds/{guild}/roles", guild=guild))
+            ask = partial(rest.call, "GET /guilds/{guild}/roles", guild=guild)
+            self._learn(guild, await patiently(clock, ask))
         return self._roles.get(guild, "")
 
     def remember(self, message: Json) -> bool:

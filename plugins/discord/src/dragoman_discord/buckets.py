@@ -43,7 +43,8 @@ class Buckets:
     _clock: Clock
     _names: dict[str, str] = attrs.field(factory=dict)
     """The bucket of each route, once an answer has named it: several routes may share one."""
-    _buckets: dict[tuple[str, str], _Bucket] = attrs.field(factory=dict)
+    _buckets: dict[tuple[str, str], _Bucket] = attrs.field(factory=dict, repr=False)
+    """By name or route, and by channel or an interaction's token: that one is a secret."""
     _opens: float = 0.0
     _invalid: deque[float] = attrs.field(factory=deque)
 

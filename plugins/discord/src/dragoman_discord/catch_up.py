@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Final
+from collections.abc import Awaitable, Callable
 
 import attrs
 
-from dragoman import Forbidden, Gone, Host, RateLimited, Refused
-from dragoman_discord.fields import Json, time_of
+from dragoman import Forbidden, Gone, Host, Refused, Unknown
+from dragoman_discord.fields import time_of
 from dragoman_discord.gateway import Dispatch
 from dragoman_discord.history import PAGE, after
+from dragoman_discord.patience import patiently
 from dragoman_discord.places import Places
 from dragoman_discord.progress import Progress
 from dragoman_discord.rest import Rest
-
-ATTEMPTS: Final = 5
-"""How often a channel is asked for while Discord wants us to wait."""
 
 
 @attrs.frozen(eq=False)
@@ -47,8 +44,8 @@ class CatchUp:
     ) -> None:
         since = time_of(last).isoformat(timespec="seconds")
         try:
-            rows = await self._page(channel, last)
-        except (Forbidden, Gone, Refused) as error:
+            rows = await patiently(self._host.clock, lambda: after(self._rest, channel, last))
+        except (Forbidden, Gone, Refused, Unknown) as error:
             self._host.log.warning(
                 "channel %s: what was said since %s is not known: %s", channel, since, error
             )
@@ -76,11 +73,3 @@ class CatchUp:
                 since,
                 time_of(rows[-1]["id"]).isoformat(timespec="seconds"),
             )
-
-    async def _page(self, channel: str, last: str) -> Sequence[Json]:
-        for _ in range(ATTEMPTS - 1):
-            try:
-                return await after(self._rest, channel, last)
-            except RateLimited as limit:
-                await self._host.clock.sleep(limit.retry_after)
-        return await after(self._rest, channel, last)

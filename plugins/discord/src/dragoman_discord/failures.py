@@ -22,7 +22,7 @@ from dragoman import (
     Unauthorized,
     Unknown,
 )
-from dragoman_discord.fields import Json, as_int, as_map, as_text, one_line
+from dragoman_discord.fields import Json, as_int, as_list, as_map, as_text, one_line
 
 if TYPE_CHECKING:
     import httpx2
@@ -45,9 +45,18 @@ class ThreadBegun(Refused):
 
 
 def answer_failure(
-    status: int, answer: Json, *, address: Address | None, retry_header: str = "", scope: str = ""
+    status: int,
+    answer: Json,
+    *,
+    address: Address | None,
+    changes: bool = False,
+    retry_header: str = "",
+    scope: str = "",
 ) -> PlatformError:
-    """Return the error for an answer that is none of success; an empty one was not Discord's."""
+    """Return the error for an answer that is none of success; an empty one was not Discord's.
+
+    ``changes`` says that the call was about a message that is shown already.
+    """
     code = as_int(answer.get("code")) or 0
     if status == 429:
         return _limit(answer, retry_header, scope)
@@ -61,6 +70,8 @@ def answer_failure(
         return Unauthorized("Discord does not accept the token")
     if status == 403 and not answer:
         return RateLimited(BANNED, "instance")
+    if code == 50083 and changes:  # an archived thread takes new messages, and no changes
+        return Gone("message")
     return _refusal(status, code, answer, address)
 
 
@@ -69,13 +80,13 @@ def _refusal(status: int, code: int, answer: Json, address: Address | None) -> P
     match code:
         case 10003 | 10004:
             return Gone("thread" if address is not None and address.thread else "channel")
-        case 10008 | 50083:  # a thread that was archived takes new messages, but no changes
+        case 10008:
             return Gone("message")
         case 160004:
             return ThreadBegun(reason)
         case 50007 | 50278:
             return Forbidden("person")
-        case 50001 | 50013 | 160005 | 50024:
+        case 50001 | 50013 | 50024 | 50083 | 160005:
             return _forbidden(address)
     return _forbidden(address) if status == 403 else Refused(reason)
 
@@ -105,7 +116,7 @@ def _reason(answer: Json) -> str:
 def _paths(errors: Any, path: str, depth: int) -> Iterator[str]:
     for name, value in as_map(errors).items():
         if name == "_errors":
-            codes = [as_text(as_map(each).get("code")) for each in value or ()]
+            codes = [as_text(as_map(each).get("code")) for each in as_list(value)]
             yield f"{path}: {' '.join(codes)}" if path else " ".join(codes)
         elif depth < 6:
             yield from _paths(value, f"{path}.{name}".lstrip("."), depth + 1)

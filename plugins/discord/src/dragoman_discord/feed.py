@@ -22,7 +22,7 @@ from dragoman_discord.fields import Json, as_id, as_int, as_map, as_text
 from dragoman_discord.gateway import KEEPS_SESSION, VERSION, Dispatch, Gateway, Leave
 from dragoman_discord.interactions import Interactions, interaction_of
 from dragoman_discord.network import Network
-from dragoman_discord.places import Channel, Places
+from dragoman_discord.places import Channel, Places, read_channel
 from dragoman_discord.progress import Progress
 from dragoman_discord.rest import Rest
 from dragoman_discord.socket import Closed, connect
@@ -166,7 +166,7 @@ class Feed:
             case "GUILD_DELETE" if data.get("unavailable") is not True:
                 await self._leave_guild(as_id(data.get("id")), event.mark)
             case "CHANNEL_DELETE" | "THREAD_DELETE":
-                await self._leave(as_id(data.get("id")), guild, event.mark)
+                await self._leave(read_channel(data, guild), event.mark)
             case "INTERACTION_CREATE":
                 if await self.interaction(data):
                     tasks.start_soon(self._defer, data)
@@ -179,7 +179,7 @@ class Feed:
         channel = as_id(event.data.get("channel_id"))
         if guild and channel:
             await self._places.settle(channel, guild)
-        role = await self.account.role(self._rest, guild, event.data)
+        role = await self.account.role(self._rest, self._host.clock, guild, event.data)
         for inbound in translate(event, self._scene(role)):
             await self._hand_over(inbound)
         if event.name == "MESSAGE_CREATE" and channel and as_id(event.data.get("id")):
@@ -195,15 +195,14 @@ class Feed:
     async def _leave_guild(self, guild: str, mark: str) -> None:
         for channel, seen in list(self._progress.channels.items()):
             if seen.guild == guild:
-                await self._leave(channel, guild, mark)
+                known = self._places.get(channel) or Channel(channel, 0, guild)
+                await self._leave(known, mark)
 
-    async def _leave(self, identity: str, guild: str, mark: str) -> None:
-        if not identity:
-            return
-        channel = self._places.get(identity) or Channel(identity, 0, guild)
-        await self._hand_over(left(channel, mark, self._scene("")))
-        self._places.forget(identity)
-        self._progress.forget(identity)
+    async def _leave(self, channel: Channel | None, mark: str) -> None:
+        if channel is not None:
+            await self._hand_over(left(channel, mark, self._scene("")))
+            self._places.forget(channel.id)
+            self._progress.forget(channel.id)
 
     async def interaction(self, data: Json) -> bool:
         """Take an interaction; return whether it is one of ours, and so to be answered.

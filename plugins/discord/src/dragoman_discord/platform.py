@@ -32,6 +32,7 @@ from dragoman_discord.history import PAGE, SKEW, after, find
 from dragoman_discord.interactions import Interactions
 from dragoman_discord.network import Network
 from dragoman_discord.outgoing import BUTTONS, body_of, new_message, nonce_of
+from dragoman_discord.patience import patiently
 from dragoman_discord.places import Places, read_channel
 from dragoman_discord.pool import open_pool
 from dragoman_discord.progress import Progress
@@ -75,8 +76,11 @@ async def open_discord(config: DiscordConfig, host: Host) -> AsyncIterator[Disco
         open_pool(network.client) as files,
     ):
 
-        def channel(identity: str) -> Any:
-            return rest.call("GET /channels/{channel}", channel=identity)
+        async def channel(identity: str) -> Any:
+            def ask() -> Any:
+                return rest.call("GET /channels/{channel}", channel=identity)
+
+            return await patiently(host.clock, ask)
 
         places = Places(host.id, channel)
         interactions = Interactions(rest, host.records, host.clock)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any, Final
 
 import anyio
 import attrs
 
-from dragoman import Clock, ComponentRecords
+from dragoman import Clock, ComponentRecords, StoreError
 from dragoman_discord.fields import as_id, as_int, as_list, as_map, as_text
 from dragoman_discord.gateway import Session
 
@@ -102,7 +103,11 @@ class Progress:
                 await self._save()
                 await self._clock.sleep(PACE)
         finally:
-            with anyio.CancelScope(shield=True), self._clock.move_on_after(LAST_WRITE):
+            with (
+                anyio.CancelScope(shield=True),
+                self._clock.move_on_after(LAST_WRITE),
+                suppress(StoreError),  # what is not kept comes again
+            ):
                 await self._save()
 
     async def _save(self) -> None:

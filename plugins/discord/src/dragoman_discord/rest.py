@@ -123,6 +123,7 @@ class Rest:
             status,
             as_map(answer),
             address=address,
+            changes="{message}" in route,
             retry_header=headers.get("retry-after", ""),
             scope=scope,
         )

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Final
 
 import anyio
+import attrs
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -16,7 +17,7 @@ from starlette.routing import BaseRoute, Mount, Route
 
 from dragoman import Host
 from dragoman_http.metrics import Metrics, snapshot
-from dragoman_http.mounted import MountedApp
+from dragoman_http.mounted import Message, MountedApp, Receive, Send
 from dragoman_http.reports import liveness, readiness
 
 OWN: Final = ("/livez", "/readyz", "/metrics")
@@ -41,6 +42,18 @@ class Server(uvicorn.Server):
         """Listen, and say so."""
         await super().startup(sockets)
         self._listening()
+
+
+@attrs.frozen
+class Bare:
+    """An application at its mount's own path, as it sees requests below it."""
+
+    _mounted: MountedApp
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        root = scope.get("root_path", "") + self._mounted.mount.path
+        await self._mounted({**scope, "root_path": root}, receive, send)
 
 
 async def serve(
@@ -103,5 +116,6 @@ def application(host: Host, metrics: Metrics, mounted: Sequence[MountedApp]) -> 
             line = "%s of %s is not served: the path is the listener's own"
             host.log.warning(line, one.mount.path, one.mount.owner)
         else:
-            routes.append(Mount(one.mount.path, app=one))
+            # Alone, a mount answers its bare path with a redirection, which few who deliver follow.
+            routes += [Route(one.mount.path, Bare(one)), Mount(one.mount.path, app=one)]
     return Starlette(routes=routes)

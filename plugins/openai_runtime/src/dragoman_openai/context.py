@@ -7,7 +7,7 @@ from typing import Protocol
 
 import attrs
 
-from dragoman import Address, Memory, TurnInput
+from dragoman import Address, FetchedFile, Memory, TurnInput
 
 
 class Attach(Protocol):
@@ -17,6 +17,22 @@ class Attach(Protocol):
         self, name: str, data: bytes, *, mime: str = "", kind: str = "file", caption: str = ""
     ) -> None:
         """Keep a copy of ``data`` until it is sent; raises `ValueError` for what cannot be."""
+        ...
+
+
+class Fetch(Protocol):
+    """Gets a file that came with a message: `dragoman.TurnHost.fetch`."""
+
+    async def __call__(self, reference: str) -> FetchedFile:
+        """Return a copy on this machine; raises `dragoman.FileUnavailable`."""
+        ...
+
+
+class Read(Protocol):
+    """Makes text of such a file: `dragoman.TurnHost.read`."""
+
+    async def __call__(self, reference: str, limit: int = 20_000) -> str:
+        """Return at most ``limit`` characters; raises `dragoman.FileUnavailable`."""
         ...
 
 
@@ -42,6 +58,8 @@ class TurnContext:
 
     ``await attach("report.pdf", data)`` hands a file over, which is shown behind the answer. It
     takes bytes and no path: whatever a model wrote stays out of the file system.
+    ``await fetch("12.1")`` gets a file that came with a message of the conversation, and
+    ``await read("12.1")`` its text; `dragoman.TurnInput.files` has the references of new ones.
     ``await suggest(["Yes", "No"])`` offers answers below the turn's own, as buttons.
     """
 
@@ -52,6 +70,8 @@ class TurnContext:
     address: Address
     inputs: tuple[TurnInput, ...]
     attach: Attach = attrs.field(repr=False, eq=False)
+    fetch: Fetch = attrs.field(repr=False, eq=False)
+    read: Read = attrs.field(repr=False, eq=False)
     suggest: Suggest = attrs.field(repr=False, eq=False)
     memory: Memory | None = None
     call_key: str = ""

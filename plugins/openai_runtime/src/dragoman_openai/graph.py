@@ -5,15 +5,16 @@ from __future__ import annotations
 import copy
 import weakref
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import attrs
 from agents import Agent, FunctionTool, Handoff, HostedMCPTool, RunContextWrapper
 
+from dragoman_openai import file_tools, memory_tools
 from dragoman_openai.journal import journalled
-from dragoman_openai.memory_tools import READ_ONLY, memory_tools
 
 AnyAgent: TypeAlias = Agent[Any]
+_READ_ONLY: Final = memory_tools.READ_ONLY | file_tools.READ_ONLY
 
 
 @attrs.frozen(eq=False)
@@ -68,7 +69,7 @@ def problems(root: AnyAgent) -> list[str]:
 def build(root: AnyAgent, read_only: Iterable[str] = ()) -> Graph:
     """Return copies of the agents; the originals stay as they are.
 
-    The memory tools are added, and all function tools ask the journal before they begin.
+    The tools for memory and files are added, and all function tools ask the journal before they begin.
     """
     originals = list(_reachable(root, inner=False))
     harmless = frozenset(read_only)
@@ -130,12 +131,12 @@ def _tool_name(tool: object) -> str:
 
 
 def _tools(agent: AnyAgent, read_only: frozenset[str]) -> list[Any]:
-    """Return the agent's tools and those of memory whose names it does not use itself."""
+    """Return the agent's tools and those of this package whose names it does not use itself."""
     taken = {_tool_name(tool) for tool in agent.tools}
-    memory = [tool for tool in memory_tools() if tool.name not in taken]
+    added = [*memory_tools.memory_tools(), *file_tools.file_tools()]
     return [
         *(journalled(tool, read_only) for tool in agent.tools),
-        *(journalled(tool, READ_ONLY) for tool in memory),
+        *(journalled(tool, _READ_ONLY) for tool in added if tool.name not in taken),
     ]
 
 

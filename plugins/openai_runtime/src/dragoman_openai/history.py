@@ -8,6 +8,7 @@ begins, and what is left incomplete by a crash is left out. What is stored is ne
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -28,6 +29,8 @@ _OUTPUTS: Final[dict[str, str]] = {
 }
 _OUTPUT_TYPES: Final = frozenset(_OUTPUTS.values())
 _BYTES_PER_TOKEN: Final = 4
+_FILE: Final = re.compile(r"^\[[^\[\]\n]+ [0-9]+\.[0-9]+[:\]]", re.MULTILINE)
+"""How `dragoman.TurnInput.words` names a file."""
 
 _Pair: TypeAlias = tuple[str, str]
 
@@ -126,6 +129,11 @@ def repair(items: Sequence[Item]) -> list[Item]:
 def is_user(item: Item) -> bool:
     """Whether a person said it."""
     return item.get("role") == "user"
+
+
+def names_files(items: Iterable[Item]) -> bool:
+    """Whether a person's message tells of a file that came with it."""
+    return any(is_user(item) and _FILE.search(str(item.get("content"))) for item in items)
 
 
 def is_assistant(item: Item) -> bool:

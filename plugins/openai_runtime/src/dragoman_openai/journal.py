@@ -28,6 +28,7 @@ from dragoman import (
     TurnHost,
 )
 from dragoman_openai.context import TurnContext
+from dragoman_openai.session import RecordsSession
 
 UNKNOWN: Final = (
     "Not run: an earlier attempt at exactly this call was cut off, and nobody knows whether it "
@@ -59,6 +60,7 @@ class JournalledContext(TurnContext):
     """What a run is given as its context: tools know it as the `TurnContext` that it is."""
 
     journal: Journal = attrs.field(repr=False, eq=False)
+    session: RecordsSession = attrs.field(repr=False, eq=False)
 
 
 def journalled(tool: Tool, read_only: frozenset[str]) -> Tool:

@@ -93,17 +93,18 @@ class OpenAIRuntime:
         except Exception as error:  # noqa: BLE001 - the operator's function may raise anything
             feed.close(errors.classify(error))
             return
+        session = RecordsSession(
+            request.session_id,
+            host.records(NAMESPACE),
+            Limits(self._config.history_items, self._config.history_tokens),
+            writes,
+        )
         run = TurnRun(
             config=self._config,
             client=self._client,
             graph=graph,
-            context=_context(request, host),
-            session=RecordsSession(
-                request.session_id,
-                host.records(NAMESPACE),
-                Limits(self._config.history_items, self._config.history_tokens),
-                writes,
-            ),
+            context=_context(request, host, session),
+            session=session,
             hooks=TurnHooks(host.records(AGENT_NAMESPACE), writes),
             writes=writes,
             feed=feed,
@@ -113,9 +114,10 @@ class OpenAIRuntime:
         await run.run()
 
 
-def _context(request: TurnRequest, host: TurnHost) -> JournalledContext:
+def _context(request: TurnRequest, host: TurnHost, session: RecordsSession) -> JournalledContext:
     return JournalledContext(
         journal=Journal(host),
+        session=session,
         turn_id=request.turn_id,
         session_id=request.session_id,
         conversation_id=request.conversation_id,
@@ -124,6 +126,8 @@ def _context(request: TurnRequest, host: TurnHost) -> JournalledContext:
         inputs=request.inputs,
         memory=host.memory,
         attach=host.attach,
+        fetch=host.fetch,
+        read=host.read,
         suggest=host.suggest,
     )
 

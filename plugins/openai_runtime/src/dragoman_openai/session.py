@@ -38,6 +38,9 @@ class RecordsSession:
     stored_messages: int = attrs.field(default=0, init=False)
     """How many messages of the assistant this run has stored."""
 
+    names_files: bool = attrs.field(default=False, init=False)
+    """Whether the history that the model was given last tells of files."""
+
     stored_calls: set[str] = attrs.field(factory=set, init=False)
     """The ids of the calls and outputs that this run has stored."""
 
@@ -51,7 +54,9 @@ class RecordsSession:
         del wrapper
         if limit is None:
             stored = await self._records.read(self._limits.items)
-            return _typed(await self._shaped(stored))
+            items = await self._shaped(stored)
+            self.names_files = history.names_files(items)
+            return _typed(items)
         newest = await self._records.read(min(limit, self._limits.items))
         return _typed(history.decode(newest))
 

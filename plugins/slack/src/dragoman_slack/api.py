@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -117,7 +117,8 @@ class WebApi:
                 client.stream("GET", url, headers=headers) as response,
             ):
                 _check_file(response, html=html)
-                yield response.aiter_bytes(1 << 16)
+                async with aclosing(response.aiter_bytes(1 << 16)) as pieces:
+                    yield pieces
         except httpx2.HTTPError as error:
             failure = call_failure(error, "download")
         if failure:  # raised out here: inside, the vendor's error would travel along

@@ -135,7 +135,9 @@ class _Keeper:
 
     async def _greeted(self, connection: Connection) -> None:
         """End a connection that Slack does not greet: nothing would ever come over it."""
-        await self._own.clock.sleep(HELLO)
+        with self._own.clock.move_on_after(HELLO):
+            while not connection.is_open:
+                await self._changed.wait()
         if not connection.is_open:
             raise Lost("Slack opened the connection and said nothing")
 

@@ -105,6 +105,8 @@ class Streams:
             raise Unknown(msg)
         self.begun.pop(message.delivery_id, None)
         self._open[(address.channel, ts)] = _Open(text)
+        if len(self._open) > _KEPT:  # one that nobody finished; an edit of it would still do
+            del self._open[next(iter(self._open))]
         return Receipt(ts)
 
     def _begin(self, delivery_id: str) -> None:

@@ -93,8 +93,11 @@ class TelegramConfig:
     )
 
     drafts: bool = attrs.field(
-        default=True,
-        metadata={"help": "whether growing answers in private chats are shown as drafts"},
+        default=False,
+        metadata={
+            "help": "whether growing answers in private chats are shown as drafts, at the price of "
+            "certainty: such an answer is sent as a whole in the end, which may have to be repeated"
+        },
     )
     menu: bool = attrs.field(
         default=True,

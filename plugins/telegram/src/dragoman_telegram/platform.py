@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
-from typing import Final
 
 import anyio.to_thread
 import attrs
@@ -18,25 +17,20 @@ from dragoman import (
     Finding,
     Host,
     Outbound,
-    Rate,
     Receipt,
-    Transport,
 )
-from dragoman_telegram import keyboards, probe
+from dragoman_telegram import probe
+from dragoman_telegram.abilities import capabilities_of
 from dragoman_telegram.account import Account
 from dragoman_telegram.api import ANSWER_TIMEOUT, BotApi, Connector
 from dragoman_telegram.blocks import Converter
 from dragoman_telegram.config import TelegramConfig
-from dragoman_telegram.dialect import MAX_TEXT, TelegramDialect
+from dragoman_telegram.dialect import TelegramDialect
 from dragoman_telegram.intake import Intake
 from dragoman_telegram.menu import show_commands
 from dragoman_telegram.polling import Polling
 from dragoman_telegram.speech import Speech
-from dragoman_telegram.uploads import LIMITS
-from dragoman_telegram.webhook import LOOK, Webhook, forget_webhook
-
-FETCHED: Final = 20_000_000
-"""Bytes of the largest file that Telegram hands to bots."""
+from dragoman_telegram.webhook import Webhook, forget_webhook
 
 
 @asynccontextmanager
@@ -71,28 +65,7 @@ class Telegram:
     @property
     def capabilities(self) -> Capabilities:
         """The same for every bot, except for how its messages come and whether drafts are known."""
-        pushed = self._config.mode == "webhook"
-        patience = self._config.poll_timeout + 2 * self._config.poll_margin
-        return Capabilities(
-            max_text=MAX_TEXT,
-            transport=Transport.ACK_GATED if pushed else Transport.AWAITED_CURSOR,
-            dialect=self._dialect,
-            edit=True,
-            typing=True,
-            idempotent_send=False,
-            draft=self._speech.drafts,
-            delete=True,
-            reactions=True,
-            buttons=keyboards.MOST,
-            fetch=FETCHED,
-            files=LIMITS,
-            silence=2 * (LOOK + ANSWER_TIMEOUT) if pushed else patience,
-            rate=Rate(3, 3.0),
-            group_rate=Rate(20, 60.0),
-            edit_interval=1.0,
-            group_edit_interval=3.0,
-            typing_interval=4.0,
-        )
+        return capabilities_of(self._config, self._dialect, drafts=self._speech.drafts)
 
     async def run(self, deliver: Deliver) -> None:
         """Take messages over a pool of its own until cancelled or the connection is lost."""

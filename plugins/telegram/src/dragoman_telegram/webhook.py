@@ -166,11 +166,11 @@ async def forget_webhook(host: Host, api: BotApi) -> None:
 
 async def _body(receive: Receive) -> bytes | None:
     """Return a request's body; ``None`` where it is too large."""
-    body = b""
+    body = bytearray()
     while True:
         message = await receive()
         body += message.get("body", b"")
         if len(body) > LARGEST:
             return None
         if not message.get("more_body"):
-            return body
+            return bytes(body)

@@ -1,0 +1,333 @@
+"""A right adapter for the service in memory, and the harness that it is judged with."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, ClassVar
+
+import anyio
+import attrs
+
+from dragoman import (
+    Address,
+    Attachment,
+    Capabilities,
+    Component,
+    Deliver,
+    FileLimits,
+    Finding,
+    Forbidden,
+    Gone,
+    Host,
+    Inbound,
+    Kind,
+    LengthUnit,
+    NotSent,
+    Outbound,
+    Place,
+    PlainDialect,
+    PlatformError,
+    Quote,
+    RateLimited,
+    Receipt,
+    Refused,
+    Secret,
+    Sender,
+    Transport,
+    Unauthorized,
+    Unknown,
+)
+from dragoman.testing.platform_suite import Fault, Seen
+from peers.memory_service import ACCOUNT, PERSON, TOKEN, Message, Service, ServiceError
+
+KINDS = {
+    "said": Kind.MESSAGE,
+    "edited": Kind.EDIT,
+    "removed": Kind.DELETION,
+    "reacted": Kind.REACTION,
+    "pressed": Kind.PRESS,
+}
+CAN = Capabilities(
+    max_text=200,
+    transport=Transport.AWAITED_CURSOR,
+    dialect=PlainDialect(LengthUnit.UTF16),
+    markdown=False,
+    edit=True,
+    typing=True,
+    idempotent_send=True,
+    look_up=True,
+    delete=True,
+    reactions=True,
+    buttons=5,
+    fetch=10_000,
+    files=FileLimits(size=10_000, caption=200),
+)
+
+
+@attrs.frozen
+class MemoryConfig:
+    """The table of the adapter."""
+
+    token: Secret = attrs.field(factory=lambda: Secret("env TOKEN", TOKEN))
+
+
+@attrs.define(eq=False, slots=False)
+class MemoryPlatform:
+    """Small and right in every respect; its methods are what mutants replace."""
+
+    service: Service = attrs.field(repr=False)
+    host: Host = attrs.field(repr=False)
+    config: MemoryConfig
+    capabilities: ClassVar[Capabilities] = CAN
+    lock: anyio.Lock = attrs.field(factory=anyio.Lock)
+
+    async def run(self, deliver: Deliver) -> None:
+        await self.host.bind_account(ACCOUNT)
+        while True:
+            try:
+                events = await self.service.listen(self.service.confirmed)
+            except ServiceError as error:
+                raise self.failure(error) from None
+            for event in events:
+                self.host.alive()
+                await self.take(event, deliver)
+
+    async def take(self, event: dict[str, Any], deliver: Deliver) -> None:
+        inbound = self.read(event)
+        if inbound is not None:
+            await deliver(inbound)
+        await self.service.confirm(event["number"] + 1)
+
+    def read(self, event: dict[str, Any]) -> Inbound | None:
+        kind = KINDS.get(event["kind"])
+        if kind is None or "room" not in event or event["author"] == ACCOUNT:
+            return None
+        address = self.address_of(event["room"])
+        quoted = event.get("quoted")
+        file = event.get("file")
+        return Inbound(
+            native_id=str(event["number"]),
+            address=address,
+            sender=Sender(event["author"], bot=event.get("bot", False)),
+            text=event["text"].removeprefix("@bot "),
+            sent_at=self.host.clock.now(),
+            message_id=event["id"],
+            addressed=address.place is Place.DM or event.get("mention", False) or bool(quoted),
+            attachments=(
+                (Attachment(event["id"], "file", file[0], size=len(file[1])),) if file else ()
+            ),
+            kind=kind,
+            data=event.get("data", ""),
+            quote=Quote(quoted, own=True) if quoted else None,
+        )
+
+    def address_of(self, room: str) -> Address:
+        channel, _, thread = room.partition("/")
+        place = Place.DM if channel == "dm" else Place.GROUP
+        return Address(self.host.id, channel, thread, place=place)
+
+    def room_of(self, address: Address) -> str:
+        return f"{address.channel}/{address.thread}" if address.thread else address.channel
+
+    async def send(self, address: Address, message: Outbound) -> Receipt:
+        file = message.file
+        content = (file.name, await anyio.Path(file.path).read_bytes()) if file else None
+        try:
+            async with self.lock:
+                shown = await self.post(
+                    address,
+                    message,
+                    buttons=[(one.label, one.data) for one in message.buttons],
+                    file=content,
+                    reply=message.reply_to,
+                )
+        except ServiceError as error:
+            raise self.failure(error) from None
+        return self.receipt(shown, message)
+
+    async def post(self, address: Address, message: Outbound, **more: Any) -> Message:
+        text, key = self.text_of(message), message.delivery_id
+        return await self.service.post(
+            self.room_of(address), text, plain=message.plain, key=key, **more
+        )
+
+    def receipt(self, shown: Message, message: Outbound) -> Receipt:
+        return Receipt(shown.id, shown.text)
+
+    async def edit(self, address: Address, native_id: str, message: Outbound) -> Receipt:
+        buttons = [(one.label, one.data) for one in message.buttons]
+        try:
+            async with self.lock:
+                await self.service.change(
+                    self.room_of(address),
+                    native_id,
+                    self.text_of(message),
+                    plain=message.plain,
+                    buttons=buttons,
+                )
+        except ServiceError as error:
+            if error.code != "unchanged":
+                raise self.failure(error) from None
+        return Receipt(native_id, message.text)
+
+    async def typing(self, address: Address) -> None:
+        await self.service.type(self.room_of(address))
+
+    async def delete(self, address: Address, native_id: str) -> None:
+        try:
+            await self.service.take_back(self.room_of(address), native_id)
+        except ServiceError as error:
+            if error.code != "no message":
+                raise self.failure(error) from None
+
+    async def react(self, address: Address, message_id: str, emoji: str, *, on: bool) -> None:
+        try:
+            await self.service.mark(self.room_of(address), message_id, emoji, on=on)
+        except ServiceError as error:
+            if error.code != "unchanged":
+                raise self.failure(error) from None
+
+    @asynccontextmanager
+    async def fetch(self, attachment: Attachment) -> AsyncIterator[AsyncIterator[bytes]]:
+        content = await self.service.download(attachment.id)
+
+        async def pieces() -> AsyncIterator[bytes]:
+            yield content
+
+        yield pieces()
+
+    async def look_up(self, address: Address, message: Outbound) -> Receipt | None:
+        found = await self.service.find(self.room_of(address), message.delivery_id)
+        return found and Receipt(found.id, found.text)
+
+    async def probe(self) -> Sequence[Finding]:
+        return [Finding("ok", f"the account is {ACCOUNT}")]
+
+    def text_of(self, message: Outbound) -> str:
+        return message.text if message.plain else html.escape(message.text)
+
+    def failure(self, error: ServiceError) -> PlatformError:
+        match error.code:
+            case "unreachable":
+                return NotSent("nobody answers")
+            case "lost" | "garbled" | "connection lost":
+                return Unknown("no answer came")
+            case "limited":
+                return RateLimited(error.wait)
+            case "blocked":
+                return Forbidden("person")
+            case "unauthorized":
+                return Unauthorized("the token is not accepted")
+            case "no message" | "no reply":
+                return Gone("message")
+            case "no channel":
+                return Gone("channel")
+            case "no thread":
+                return Gone("thread")
+        return Refused(error.code)
+
+
+@attrs.define(eq=False)
+class MemoryHarness:
+    """The service in memory, with an adapter to judge."""
+
+    make: Callable[[Service, Host, MemoryConfig], Any] = MemoryPlatform
+    service: Service = attrs.field(factory=Service)
+    backends: tuple[str, ...] = ("asyncio", "trio")
+    cannot: dict[str, str] = attrs.field(factory=dict)
+    secrets: tuple[str, ...] = (TOKEN,)
+    dm: Address = Address("memory", "dm")
+    room: Address = Address("memory", "room", place=Place.GROUP)
+    thread: Address = Address("memory", "room", "9", place=Place.GROUP)
+
+    @property
+    def component(self) -> Component[MemoryConfig, Any]:
+        @asynccontextmanager
+        async def open_memory(config: MemoryConfig, host: Host) -> AsyncIterator[Any]:
+            yield self.make(self.service, host, config)
+
+        return Component("memory", MemoryConfig, open_memory, self.backends)
+
+    def config(self, *, reachable: bool = True) -> MemoryConfig:
+        self.service.down = not reachable
+        return MemoryConfig()
+
+    async def connected(self) -> None:
+        await self.service.heard()
+
+    async def say(
+        self,
+        address: Address,
+        text: str,
+        *,
+        mention: bool = False,
+        reply_to: str = "",
+        file: tuple[str, bytes] | None = None,
+        bot: bool = False,
+    ) -> str:
+        quoted = self.service.messages[reply_to].text if reply_to else ""
+        author, said = "other" if bot else PERSON, f"@bot {text}" if mention else text
+        more = {"mention": mention, "quoted": quoted, "file": file, "bot": bot}
+        return self.service.add(self._room(address), author, said, **more).id
+
+    async def edit(self, address: Address, message_id: str, text: str) -> None:
+        message = self.service.messages[message_id]
+        message.text = text
+        self.service.tell("edited", message)
+
+    async def remove(self, address: Address, message_id: str) -> None:
+        message = self.service.messages[message_id]
+        message.there = False
+        self.service.tell("removed", message)
+
+    async def reaction(self, address: Address, message_id: str, emoji: str) -> None:
+        message = self.service.messages[message_id]
+        self.service.tell("reacted", message, data=emoji, author=PERSON)
+
+    async def press(self, address: Address, native_id: str, label: str) -> None:
+        message = self.service.messages[native_id]
+        [data] = [data for name, data in message.buttons if name == label]
+        self.service.tell("pressed", message, data=data, label=label, author=PERSON)
+
+    async def erase(self, address: Address, native_id: str) -> None:
+        self.service.messages[native_id].there = False
+
+    async def junk(self, address: Address) -> None:
+        for event in ({"kind": "party"}, {"kind": "said"}):
+            self.service.events.append({**event, "number": len(self.service.events)})
+
+    async def replay(self, message_id: str) -> None:
+        """It does so by itself."""
+
+    async def confirmed(self, message_id: str) -> None:
+        """The next listening finds out."""
+
+    async def drop(self) -> None:
+        self.service.drop()
+
+    async def fault(self, fault: Fault) -> None:
+        self.service.fault = ServiceError(fault, applied=fault == "lost", wait=7.0)
+
+    async def shown(self, address: Address) -> Sequence[Seen]:
+        return [
+            Seen(
+                native_id=one.id,
+                text=one.text,
+                files=dict([one.file]) if one.file else {},
+                buttons=tuple(label for label, _ in one.buttons),
+            )
+            for one in self.service.messages.values()
+            if (one.author, one.room, one.there) == (ACCOUNT, self._room(address), True)
+        ]
+
+    async def reactions(self, address: Address, message_id: str) -> Sequence[str]:
+        message = self.service.messages[message_id]
+        return sorted(message.reactions) if message.room == self._room(address) else []
+
+    async def typings(self, address: Address) -> int:
+        return self.service.typings.count(self._room(address))
+
+    def _room(self, address: Address) -> str:
+        return f"{address.channel}/{address.thread}" if address.thread else address.channel
