@@ -37,7 +37,7 @@ run: setup
 	$(BIN)/dragoman chat
 
 # Two tests at a time, then one by one those that bear no neighbour.
-TWO_AT_A_TIME := -n 2 --dist loadgroup
+TWO_AT_A_TIME := -n 2 --dist worksteal
 test: setup peers
 	$(BIN)/python -m pytest -m "not proof and not alone" $(TWO_AT_A_TIME) --durations 15
 	$(BIN)/python -m pytest -m "not proof and alone" --durations 15

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-pytestmark = [pytest.mark.timeout(400), pytest.mark.xdist_group("packaging")]
+pytestmark = pytest.mark.timeout(400)
 
 MANIFEST = """
 manifest = 1

@@ -6,10 +6,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = [
-    pytest.mark.timeout(400),  # the first test builds and installs everything,
-    pytest.mark.xdist_group("packaging"),  # once
-]
+pytestmark = pytest.mark.timeout(400)  # the first test builds and installs everything
 
 RESOLVE = """
 import json, sys

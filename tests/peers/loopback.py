@@ -91,6 +91,7 @@ class Loopback:
             for task in list(self._open):
                 task.cancel()
             await runner.cleanup()
+            await rounds()  # what was closed just now is gone only then
 
     async def _guarded(self, request: web.Request) -> web.StreamResponse:
         task = asyncio.current_task()
@@ -110,6 +111,11 @@ class Loopback:
 async def no_more(listener: socket.socket) -> None:
     """Let nobody in any more. Who is being let in needs three rounds to be known to the server."""
     asyncio.get_running_loop().remove_reader(listener.fileno())
+    await rounds()
+
+
+async def rounds() -> None:
+    """Let the loop go round a few times."""
     for _ in range(3):
         await asyncio.sleep(0)
 

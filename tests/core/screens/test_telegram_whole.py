@@ -83,3 +83,29 @@ async def test_fc_thr_02_a_topic_that_goes_while_its_turn_runs_is_tried_twice_at
         await stage.until("deliveries", [expected])
     assert fake.said_by_bot(team) == (["answer"] if kind == "supergroup" else [])
     assert len(fake.calls_of("sendMessage")) <= 2
+
+
+@pytest.mark.parametrize("busy", [False, True])
+async def test_fc_thr_07_a_conversation_follows_its_group_to_the_new_id(fake, busy):
+    """A2: also where the group moves while an answer is on its way."""
+    old, new = -4001, -1001500000003
+    fake.add_chat(old, "group", "Team")
+    sessions = []
+
+    async def script(request, host):
+        sessions.append(request.session_id)
+        if busy and len(sessions) == 1:
+            fake.migrate(old, new)
+        yield TextBlock("1", f"answer {len(sessions)}")
+        yield Finished()
+
+    async with bot_of(fake, script, access=Access(channels=(f"stub:{old}",))) as stage:
+        fake.say(old, PERSON, "@dragoman_bot one")
+        await fake.reached(lambda: fake.said_by_bot(old) + fake.said_by_bot(new) == ["answer 1"])
+        if not busy:
+            fake.migrate(old, new)
+        fake.say(new, PERSON, "@dragoman_bot two")
+        await fake.reached(lambda: "answer 2" in fake.said_by_bot(new))
+        await stage.until_final()
+    assert len(sessions) == 2
+    assert len(set(sessions)) == 1

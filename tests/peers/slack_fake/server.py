@@ -14,7 +14,7 @@ import attrs
 from aiohttp import ClientPayloadError, web
 
 from peers.faults import Action, Cut, Delay, Faults, Hold, Reply
-from peers.loopback import no_more
+from peers.loopback import no_more, rounds
 from peers.slack_fake import assistant, streams, uploads
 from peers.slack_fake.delivery import Deliverer
 from peers.slack_fake.journal import Call, Delivery
@@ -123,6 +123,7 @@ class Server:
             for task in list(self._open):
                 task.cancel()
             await runner.cleanup()
+            await rounds()
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         task = asyncio.current_task()

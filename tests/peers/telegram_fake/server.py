@@ -14,7 +14,7 @@ import attrs
 from aiohttp import ClientPayloadError, web
 
 from peers.faults import Action, Cut, Delay, Faults, Hold, Reply, Stage
-from peers.loopback import no_more
+from peers.loopback import no_more, rounds
 from peers.telegram_fake.delivery import Deliverer
 from peers.telegram_fake.errors import BotError, Json
 from peers.telegram_fake.journal import Call
@@ -122,6 +122,7 @@ class Server:
             for task in list(self._open):
                 task.cancel()
             await runner.cleanup()
+            await rounds()
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         task = asyncio.current_task()

@@ -1,10 +1,11 @@
-"""Pieces of a deployment that is going to be killed: a store that asks, a wire platform, and a
-runtime that makes files."""
+"""Pieces of a deployment that is going to be killed: a store that asks, a wire platform, and
+runtimes that make files, offer answers and copy what they are sent."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from crashkit.clerk import Clerk, ClerkConfig, open_clerk
 from crashkit.maker import Maker, MakerConfig, open_maker
 from crashkit.store import StoreConfig, open_watched
 from crashkit.wire import WireConfig, open_wire
@@ -19,9 +20,10 @@ def dragoman_stores() -> Iterable[Component[StoreConfig, Store]]:
 
 
 @hookimpl
-def dragoman_runtimes() -> Iterable[Component[MakerConfig, Maker]]:
-    """Register the runtime."""
+def dragoman_runtimes() -> Iterable[Component[MakerConfig, Maker] | Component[ClerkConfig, Clerk]]:
+    """Register the runtimes."""
     yield Component("maker", MakerConfig, open_maker)
+    yield Component("clerk", ClerkConfig, open_clerk)
 
 
 @hookimpl
