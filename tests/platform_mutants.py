@@ -12,7 +12,8 @@ import pytest
 from dragoman import Inbound
 from dragoman.testing import platform_hearing, platform_living, platform_stage
 from dragoman.testing.platform_suite import PlatformSuite
-from peers.memory_platform import MemoryHarness, MemoryPlatform
+from peers.memory_harness import MemoryHarness
+from peers.memory_platform import MemoryPlatform
 
 FLAG = "test_a_flag_is_said_exactly_where_there_is_behaviour"
 FAILURE = "test_a_failure_says_what_to_do_next"

@@ -6,7 +6,7 @@ import pytest
 
 from dragoman.testing.platform_hearing import HearingSuite
 from dragoman.testing.platform_suite import PlatformSuite
-from peers.memory_platform import MemoryHarness
+from peers.memory_harness import MemoryHarness
 
 
 class TestReference(PlatformSuite):

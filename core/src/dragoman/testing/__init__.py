@@ -11,6 +11,7 @@ if "pytest" in sys.modules:
         "dragoman.testing.platform_failing",
         "dragoman.testing.platform_flags",
         "dragoman.testing.platform_hearing",
+        "dragoman.testing.platform_host",
         "dragoman.testing.platform_living",
         "dragoman.testing.platform_speaking",
         "dragoman.testing.platform_stage",
