@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -125,6 +125,7 @@ async def gateway(
     clock: Clock | None = None,
     secrets: Sequence[str] = (),
     components: Sequence[ComponentTable] = (),
+    plugins: Mapping[str, object] | None = None,
     **manifest: Any,
 ) -> AsyncIterator[Stage]:
     """Run a gateway with one scripted runtime and one stub platform, unless told otherwise."""
@@ -141,7 +142,7 @@ async def gateway(
         manifest.setdefault("data_dir", Path(folder))
         app = Application(
             Manifest(store=store, components=tuple(tables), **manifest),
-            Catalogue(objects={"stub": plugin}),
+            Catalogue(objects={"stub": plugin, **(plugins or {})}),
             clock=clock or SystemClock(),
         )
         for number, value in enumerate(secrets):
