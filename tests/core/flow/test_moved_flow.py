@@ -1,6 +1,7 @@
 """A channel that goes on under another id, and one that the account has left."""
 
 from datetime import UTC, datetime
+from functools import partial
 
 import anyio
 import attrs
@@ -258,3 +259,19 @@ async def test_nobody_leaves_by_moving_on():
         history.gate.set()
         await stage.quiet()
         assert stage.platform.shown(NEW) == ["group: wait"]
+
+
+async def test_what_comes_right_behind_a_move_finds_it_known():
+    """FC-THR-07: lanes do not wait for each other, but all of them wait for a move before them."""
+    numbers = range(100, 140)
+    lists = Access(channels=tuple(f"stub:{number}" for number in numbers))
+    async with gateway(access=lists) as stage:
+        for number in numbers:
+            old, new = str(number), f"{number}-new"
+            moved = partial(stage.platform.say, "", kind=Kind.MOVED, data=new, channel=old)
+            async with anyio.create_task_group() as tasks:  # received in this order, at once
+                tasks.start_soon(partial(moved, user="7"))
+                tasks.start_soon(partial(stage.platform.say, "hello", channel=new, user="7"))
+        await stage.until_final()
+        states = await stage.states("inbound_events")
+        assert states == ["handled", "answered"] * len(numbers)

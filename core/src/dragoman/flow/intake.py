@@ -19,7 +19,7 @@ from dragoman.errors import StoreUnavailable
 from dragoman.flow.fetched import marked
 from dragoman.flow.holds import Holds, waits
 from dragoman.logs import Log
-from dragoman.messages import Inbound
+from dragoman.messages import Inbound, Kind
 from dragoman.render.text import sanitise
 from dragoman.store.operations import Receive, StoredEvent
 from dragoman.store.protocol import Store
@@ -104,7 +104,11 @@ class Intake:
                 self._bell = anyio.Event()
                 batch = await self._read(after) if self._held < IN_MEMORY else []
                 for event in batch:
-                    self._hand_over(event, tasks)
+                    if event.inbound.kind is Kind.MOVED:
+                        # Whatever came after it, in any lane, is decided on with the move known.
+                        await self._decide_durably(event)
+                    else:
+                        self._hand_over(event, tasks)
                     after = event.id
                 if len(batch) < BATCH:
                     await self._bell.wait()
