@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Awaitable, Callable, Coroutine
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, Final, TypeVar
 
@@ -23,17 +24,22 @@ class Gone(Exception):
 
 
 @attrs.define(eq=False)
-class Loopback:
-    """Serves every request with one handler; started and stopped from any other thread."""
+class Loopback(ABC):
+    """Serves every request by `handle`; started and stopped from any other thread."""
 
-    handle: Callable[[web.Request], Awaitable[web.StreamResponse]]
-    port: int = 0
+    port: int = attrs.field(init=False, default=0)
     loop: asyncio.AbstractEventLoop = attrs.field(init=False)
-    errors: list[BaseException] = attrs.field(factory=list)
+    errors: list[BaseException] = attrs.field(init=False, factory=list)
     """What went wrong inside the server itself: a test that sees any has found a defect of it."""
-    _thread: threading.Thread | None = None
-    _stopping: asyncio.Event = attrs.field(factory=asyncio.Event)
-    _open: set[asyncio.Task[Any]] = attrs.field(factory=set)
+    _thread: threading.Thread | None = attrs.field(init=False, default=None)
+    _stopping: asyncio.Event = attrs.field(init=False, factory=asyncio.Event)
+    _open: set[asyncio.Task[Any]] = attrs.field(init=False, factory=set)
+    """Requests that are being answered."""
+    _beside: set[asyncio.Task[Any]] = attrs.field(init=False, factory=set)
+
+    @abstractmethod
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Answer a request; `Gone` cuts its connection."""
 
     def start(self) -> None:
         """Listen, and return when the port is known."""
@@ -63,11 +69,11 @@ class Loopback:
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Run something beside the requests; on the loop only."""
         task = self.loop.create_task(work)
-        self._open.add(task)
+        self._beside.add(task)
         task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
-        self._open.discard(task)
+        self._beside.discard(task)
         if not task.cancelled() and task.exception() is not None:
             self.errors.append(task.exception() or RuntimeError())
 
@@ -87,11 +93,13 @@ class Loopback:
             ready.set_result(listener.getsockname()[1])
             await self._stopping.wait()
         finally:
-            await no_more(listener)
-            for task in list(self._open):
+            # Who is being let in needs three rounds to be known to the server, which must be open.
+            self.loop.remove_reader(listener.fileno())
+            await _rounds()
+            for task in [*self._open, *self._beside]:
                 task.cancel()
             await runner.cleanup()
-            await rounds()  # what was closed just now is gone only then
+            await _rounds()  # what was closed just now is gone only then
 
     async def _guarded(self, request: web.Request) -> web.StreamResponse:
         task = asyncio.current_task()
@@ -108,13 +116,7 @@ class Loopback:
             raise
 
 
-async def no_more(listener: socket.socket) -> None:
-    """Let nobody in any more. Who is being let in needs three rounds to be known to the server."""
-    asyncio.get_running_loop().remove_reader(listener.fileno())
-    await rounds()
-
-
-async def rounds() -> None:
+async def _rounds() -> None:
     """Let the loop go round a few times."""
     for _ in range(3):
         await asyncio.sleep(0)

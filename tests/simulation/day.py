@@ -39,6 +39,8 @@ class Service(Protocol):
 
     def calm(self) -> float: ...
 
+    def half_open(self) -> bool: ...
+
     async def handle(self, request: httpx2.Request) -> httpx2.Response: ...
 
 
@@ -77,6 +79,7 @@ async def live_through(
                 what = next(weather)
                 report.faults += 1
                 await clock.advance(service.calm())
+                assert not service.half_open(), "the adapter trusts a connection that is dead"
                 await answered(service, stage, report, what)
         await settle()
         own = type(service).__name__

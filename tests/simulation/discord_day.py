@@ -12,7 +12,7 @@ import httpx2
 from anyio.abc import TaskGroup
 
 from dragoman.testing import VirtualClock
-from simulation.network import Line
+from simulation.network import Line, switched
 
 ME, GUILD, CHANNEL, ADA = "100000000000000001", "100000000000000002", "100000000000000003", "7"
 HEARTBEAT: Final = 41_250
@@ -84,8 +84,12 @@ class DiscordDay:
 
     def calm(self) -> float:
         """Return for how many seconds the weather will still be bad."""
-        half_open = 2.5 * HEARTBEAT / 1000 if any(line.frozen for line in self.lines) else 0.0
+        half_open = 2.5 * HEARTBEAT / 1000 if self.half_open() else 0.0
         return max(self.refused_until - self.clock.boot(), half_open, 0.0)
+
+    def half_open(self) -> bool:
+        """Whether the gateway still holds a connection that only looks alive."""
+        return any(line.frozen for line in self.lines)
 
     def _drop(self) -> None:
         for line in self.lines:
@@ -151,7 +155,7 @@ class DiscordDay:
         assert self.tasks is not None
         line = Line()
         self.tasks.start_soon(self._serve, line)
-        return httpx2.Response(101, extensions={"network_stream": line})
+        return switched(line)
 
     async def _serve(self, line: Line) -> None:
         self.lines.append(line)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import anyio
@@ -98,6 +98,25 @@ class Line:
         """Cut it without a word."""
         self.down.end()
         self.up.end()
+
+
+@attrs.define(eq=False)
+class _Held(httpx2.AsyncByteStream):
+    """What keeps a connection: it ends when its client has closed the answer."""
+
+    line: Line
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        return
+        yield b""
+
+    async def aclose(self) -> None:
+        await self.line.aclose()
+
+
+def switched(line: Line) -> httpx2.Response:
+    """Return the answer that makes a WebSocket of a request."""
+    return httpx2.Response(101, stream=_Held(line), extensions={"network_stream": line})
 
 
 Handle = Callable[[httpx2.Request], Awaitable[httpx2.Response]]

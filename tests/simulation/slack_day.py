@@ -13,7 +13,7 @@ import httpx2
 from anyio.abc import TaskGroup
 
 from dragoman.testing import VirtualClock
-from simulation.network import Line
+from simulation.network import Line, switched
 
 TEAM, BOT, ADA, CHANNEL = "T1", "UBOT", "UADA", "D1"
 RETRIES: Final = (0.0, 60.0, 300.0)
@@ -91,9 +91,13 @@ class SlackDay:
 
     def calm(self) -> float:
         """Return for how many seconds the weather will still be bad."""
-        half_open = 60.0 if any(line.frozen for line in self.lines) else 0.0
+        half_open = 60.0 if self.half_open() else 0.0
         dial = 30.0 if self.dials_limited else 0.0
         return max(self.refused_until - self.clock.boot(), half_open, dial, 0.0)
+
+    def half_open(self) -> bool:
+        """Whether the gateway still holds a connection that only looks alive."""
+        return any(line.frozen for line in self.lines)
 
     def _drop(self) -> None:
         for line in self.lines:
@@ -145,7 +149,7 @@ class SlackDay:
         assert self.tasks is not None
         line = Line()
         self.tasks.start_soon(self._serve, line)
-        return httpx2.Response(101, extensions={"network_stream": line})
+        return switched(line)
 
     async def _serve(self, line: Line) -> None:
         self.opened += 1

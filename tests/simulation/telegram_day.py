@@ -85,6 +85,10 @@ class TelegramDay:
         end = max(self.refused_until, self.silent_until + SILENT if self.silent_until else 0.0)
         return max(end - self.clock.boot(), 0.0)
 
+    def half_open(self) -> bool:
+        """A poll without an answer ends by itself: that of its client's time limit."""
+        return False
+
     def _ring(self) -> None:
         self._bell.set()
         self._bell = anyio.Event()

@@ -159,13 +159,11 @@ class Application:
         log: logging.Logger,
     ) -> AsyncIterator[_Services]:
         """Run what outlives the connections: outbox, sinks, turns and leases."""
-        limits = self.manifest.limits
         moves = Moves(store, log)
         await moves.load()
         router = Router.of(self.manifest, moves.names)
         async with anyio.create_task_group() as tasks:
             outbox = await self._outbox(store, assembly, tasks, moves, log)
-            fetched = await self._fetched(store, outbox, hooks)
             sinks = SinkFan(assembly.sinks, tasks, log)
             runner = TurnRunner(
                 store=store,
@@ -177,9 +175,9 @@ class Application:
                 runtimes=assembly.runtimes,
                 memories=assembly.memories,
                 profiles=self.manifest.profiles,
-                limits=limits,
+                limits=self.manifest.limits,
                 leases=leases,
-                fetched=fetched,
+                fetched=await self._fetched(store, outbox, hooks),
             )
             async with anyio.create_task_group() as running:
                 turns = Turns(
@@ -190,7 +188,7 @@ class Application:
                     tasks=running,
                     platforms=frozenset(assembly.platforms),
                     moves=moves,
-                    slots=limits.concurrent_turns,
+                    slots=self.manifest.limits.concurrent_turns,
                     collect=self._collecting(),
                     work=runner.run,
                 )

@@ -164,11 +164,6 @@ class Inbound:
         """What the first answer refers to: where others may write, the message."""
         return "" if self.address.place is Place.DM else self.message_id
 
-    @property
-    def edits(self) -> bool:
-        """Whether the text replaces that of an earlier message."""
-        return self.kind is Kind.EDIT
-
     @sent_at.validator
     def _has_zone(self, _: object, value: datetime) -> None:
         if value.tzinfo is None:

@@ -101,7 +101,7 @@ class Fetches(Protocol):
     def fetch(self, attachment: Attachment) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         """Open a file, by its ``id`` alone and from the platform's own servers only.
 
-        Yields its bytes in pieces; the caller counts them. Raises `dragoman.Gone` where the file
+        Yields its bytes in pieces; the caller counts them, and may leave before the end. Raises `dragoman.Gone` where the file
         is not there any more, `dragoman.Refused` where it cannot be had.
         """
         ...

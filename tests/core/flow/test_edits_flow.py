@@ -4,7 +4,7 @@ import anyio
 import attrs
 import pytest
 
-from dragoman import Drop, Finished, TextBlock, hookimpl
+from dragoman import Drop, Finished, Kind, TextBlock, hookimpl
 from dragoman.testing import ScriptedRuntime, StubPlugin, VirtualClock
 from stage import gateway, table
 
@@ -34,7 +34,7 @@ def scripted(scene, **extensions):
 
 
 async def edit(stage, text, message_id="50", **changes):
-    await stage.platform.say(text, message_id=message_id, edits=True, **changes)
+    await stage.platform.say(text, message_id=message_id, kind=Kind.EDIT, **changes)
 
 
 def asked(stage):

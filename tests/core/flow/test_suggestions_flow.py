@@ -221,3 +221,30 @@ async def test_a_crash_before_they_are_shown_loses_no_buttons(tmp_path):
         await press(stage)
         await stage.until_final()
         assert left.platform.shown() == ["Shall I?", "you said Yes"]
+
+
+async def test_invariant_14_buttons_go_away_when_no_other_call_is_under_way_in_the_lane():
+    """Invariant 14: a platform is never given two sends or edits at once for one lane."""
+    clock = VirtualClock()
+    plugin = plugin_of(suggesting("Yes"))
+    under_way, most = 0, 0
+
+    async def slowly(method, address, message):
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        try:
+            await clock.sleep(2)
+        finally:
+            under_way -= 1
+
+    plugin.platform().before = slowly
+    async with gateway(plugin, clock=clock) as stage:
+        await stage.platform.say("go")
+        await clock.advance(5)
+        await press(stage)
+        await clock.advance(20)
+        await stage.quiet()
+        assert stage.platform.shown() == ["Shall I?", "you said Yes"]
+        assert stage.platform.messages[0].buttons == ()
+    assert most == 1

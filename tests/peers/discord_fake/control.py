@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 import anyio.to_thread
+import attrs
 from aiohttp import web
 
 from peers.clock import Clock, SystemClock
@@ -35,6 +36,14 @@ TOKEN: Final = (
 )
 
 T = TypeVar("T")
+
+
+@attrs.define(eq=False)
+class _Server(Loopback):
+    _answer: Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        return await self._answer(request)
 
 
 class DiscordFake(Acting, Faulty):
@@ -88,7 +97,7 @@ class DiscordFake(Acting, Faulty):
         caller = Caller(world, Faults(), Buckets(time, limits or Limits()), strict)
         gateway = Gateway(world, heartbeat, session_life, heartbeat_patience)
         Acting.__init__(self, world)
-        Faulty.__init__(self, world, caller, gateway, Loopback(self._handle))
+        Faulty.__init__(self, world, caller, gateway, _Server(self._handle))
 
     def __enter__(self) -> Self:
         world = self._world

@@ -74,7 +74,7 @@ class Connections(Interactions):
         """R31: return whether an app listens at a URL and gives the challenge back."""
         self._server.deliverer.forgery = forgery
         asked = self._server.deliverer.verify_url(url)
-        return await anyio.to_thread.run_sync(self._server.call, asked)
+        return await anyio.to_thread.run_sync(self._server.call, lambda: asked)
 
     def hold_events(self, *types: str) -> Callable[[], None]:
         """Hold back all events of some types; return what lets them go, in their order."""

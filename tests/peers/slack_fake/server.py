@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
-import threading
 from collections.abc import Awaitable, Callable, Coroutine
-from concurrent.futures import Future
-from typing import Any, Final, TypeVar
+from typing import Any
 
 import attrs
 from aiohttp import ClientPayloadError, web
 
 from peers.faults import Action, Cut, Delay, Faults, Hold, Reply
-from peers.loopback import no_more, rounds
+from peers.loopback import Gone, Loopback
 from peers.slack_fake import assistant, streams, uploads
 from peers.slack_fake.delivery import Deliverer
 from peers.slack_fake.journal import Call, Delivery
@@ -25,38 +22,19 @@ from peers.slack_fake.webapi import Answer, carry_out
 from peers.slack_fake.world import World
 from peers.telegram_fake.journal import Stage
 
-_MAX_BODY: Final = 64 << 20
-_PATIENCE: Final = 10.0
-T = TypeVar("T")
-
-
-class _Gone(Exception):
-    """The connection is cut on purpose, or its client has left."""
-
 
 @attrs.define(eq=False)
-class Server:
-    """Serves one app; started and stopped from any other thread."""
+class Server(Loopback):
+    """Serves one app."""
 
     world: World
     faults: Faults
     sockets: Sockets
     deliverer: Deliverer
-    port: int = 0
-    loop: asyncio.AbstractEventLoop = attrs.field(init=False)
-    errors: list[BaseException] = attrs.field(factory=list)
-    """What went wrong inside the server itself: a test that sees any has found a defect of it."""
-    _thread: threading.Thread | None = None
-    _stopping: asyncio.Event = attrs.field(factory=asyncio.Event)
-    _open: set[asyncio.Task[Any]] = attrs.field(factory=set)
 
     def start(self) -> None:
         """Listen, and return when the port is known."""
-        self.loop = asyncio.new_event_loop()
-        ready: Future[int] = Future()
-        self._thread = threading.Thread(target=self._run, args=(ready,), daemon=True)
-        self._thread.start()
-        self.port = ready.result(30)
+        super().start()
         self.world.root_url = f"http://127.0.0.1:{self.port}"
         self.world.on_delivery = self._deliver
         self.world.on_stream = self._watch
@@ -65,19 +43,16 @@ class Server:
         """End every call and connection, and the thread."""
         self.world.on_delivery = lambda delivery: None
         self.world.on_stream = lambda message: None
-        self.loop.call_soon_threadsafe(self._stopping.set)
-        assert self._thread is not None
-        self._thread.join(_PATIENCE)
-        if self._thread.is_alive():
-            raise RuntimeError("a callback of the fake has not come back")
+        self.soon(self._cut_sockets)
+        super().stop()
 
-    def call(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do something in the server's loop; from any other thread."""
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result(_PATIENCE)
+    def _cut_sockets(self) -> None:
+        for connection in list(self.sockets.open):
+            connection.abort()
 
     def begin(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Start something in the server's loop; from any thread."""
-        self.loop.call_soon_threadsafe(lambda: self._keep(self.loop.create_task(work())))
+        self.soon(lambda: self.spawn(work()))
 
     def _deliver(self, delivery: Delivery) -> None:
         self.begin(lambda: self.deliverer.deliver(delivery))
@@ -92,55 +67,8 @@ class Server:
         with self.world.changed:
             streams.end(self.world, message)
 
-    def _keep(self, task: asyncio.Task[Any]) -> None:
-        self._open.add(task)
-        task.add_done_callback(self._ended)
-
-    def _ended(self, task: asyncio.Task[Any]) -> None:
-        self._open.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self.errors.append(error)
-
-    def _run(self, ready: Future[int]) -> None:
-        with asyncio.Runner(loop_factory=lambda: self.loop) as runner:
-            runner.run(self._serve(ready))
-
-    async def _serve(self, ready: Future[int]) -> None:
-        app = web.Application(client_max_size=_MAX_BODY)
-        app.router.add_route("*", "/{path:.*}", self._handle)
-        # Every request has ended by then; connections that idle are not waited for.
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-        await runner.setup()
-        listener = socket.create_server(("127.0.0.1", 0))
-        await web.SockSite(runner, listener).start()
-        try:
-            ready.set_result(listener.getsockname()[1])
-            await self._stopping.wait()
-        finally:
-            await no_more(listener)
-            for connection in list(self.sockets.open):
-                connection.abort()
-            for task in list(self._open):
-                task.cancel()
-            await runner.cleanup()
-            await rounds()
-
-    async def _handle(self, request: web.Request) -> web.StreamResponse:
-        task = asyncio.current_task()
-        assert task is not None
-        self._open.add(task)
-        task.add_done_callback(self._open.discard)
-        try:
-            return await self._route(request)
-        except _Gone:
-            if request.transport is not None:
-                request.transport.abort()
-            return web.Response()
-        except Exception as error:
-            self.errors.append(error)
-            raise
-
-    async def _route(self, request: web.Request) -> web.StreamResponse:
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Answer a call, or serve a socket or a file."""
         head, _, rest = request.path.strip("/").partition("/")
         if head == "link":
             return await self.sockets.serve(request)
@@ -159,7 +87,7 @@ class Server:
         try:
             raw = await read_request(request, method)
         except (ConnectionError, ClientPayloadError):
-            raise _Gone from None
+            raise Gone from None
         call = Call(0, method, raw.params, raw.encoding)
         return await self._through(request, call, lambda: carry_out(self.world, call, raw))
 
@@ -167,7 +95,7 @@ class Server:
         try:
             content = await upload(request)
         except (ConnectionError, ClientPayloadError):
-            raise _Gone from None
+            raise Gone from None
         file_id = rest.rpartition("/")[2]
         call = Call(0, "upload", {"file_id": file_id, "size": len(content)}, "bytes")
 
@@ -219,7 +147,7 @@ class Server:
                 answer = apply()
             if replaced is not None:
                 self._mark(call, "applied", "cut")
-                raise _Gone
+                raise Gone
             replaced = await self._stage(call, "applied")
         if isinstance(replaced, Reply):
             call.fate = "replaced"
@@ -227,7 +155,7 @@ class Server:
             typed = {"Content-Type": "application/json; charset=utf-8", **replaced.headers}
             answer = Answer(replaced.status, replaced.content, typed, body)
         elif replaced is not None:
-            raise _Gone
+            raise Gone
         return await self._write(request, call, answer)
 
     async def _stage(self, call: Call, stage: Stage) -> Action | None:
@@ -267,5 +195,5 @@ class Server:
             return response
         self._mark(call, "answered")
         if isinstance(await self._stage(call, "answered"), Cut):
-            raise _Gone
+            raise Gone
         return response

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
-import threading
 from collections.abc import Mapping
-from concurrent.futures import Future
-from typing import Any, Final
+from typing import Any
 
 import attrs
 from aiohttp import ClientPayloadError, web
 
 from peers.faults import Action, Cut, Delay, Faults, Hold, Reply, Stage
-from peers.loopback import no_more, rounds
+from peers.loopback import Gone, Loopback
 from peers.telegram_fake.delivery import Deliverer
 from peers.telegram_fake.errors import BotError, Json
 from peers.telegram_fake.journal import Call
@@ -23,13 +20,6 @@ from peers.telegram_fake.parameters import canonical, read
 from peers.telegram_fake.polling import Poller
 from peers.telegram_fake.requests import Raw, read_request
 from peers.telegram_fake.world import World
-
-_MAX_BODY: Final = 64 << 20
-_PATIENCE: Final = 10.0
-
-
-class _Gone(Exception):
-    """The connection is cut on purpose, or its client has left."""
 
 
 @attrs.frozen
@@ -53,93 +43,36 @@ async def _request(request: web.Request) -> Raw:
     try:
         return await read_request(request)
     except (ConnectionError, ClientPayloadError):
-        raise _Gone from None
+        raise Gone from None
 
 
 @attrs.define(eq=False)
-class Server:
-    """Serves one bot; started and stopped from any other thread."""
+class Server(Loopback):
+    """Serves one bot."""
 
     token: str
     world: World
     faults: Faults
     poller: Poller
     deliverer: Deliverer
-    port: int = 0
-    loop: asyncio.AbstractEventLoop = attrs.field(init=False)
-    errors: list[BaseException] = attrs.field(factory=list)
-    """What went wrong inside the server itself: a test that sees any has found a defect of it."""
-    _thread: threading.Thread | None = None
-    _stopping: asyncio.Event = attrs.field(factory=asyncio.Event)
-    _open: set[asyncio.Task[Any]] = attrs.field(factory=set)
 
     def start(self) -> None:
-        """Listen, and return when the port is known."""
-        self.loop = asyncio.new_event_loop()
-        ready: Future[int] = Future()
-        self._thread = threading.Thread(target=self._run, args=(ready,), daemon=True)
-        self._thread.start()
-        self.port = ready.result(30)
-
-    def stop(self) -> None:
-        """End every call and the thread."""
-        self.loop.call_soon_threadsafe(self._stopping.set)
-        assert self._thread is not None
-        self._thread.join(_PATIENCE)
-        if self._thread.is_alive():
-            raise RuntimeError("a callback of the fake has not come back")
+        """Listen and deliver, and return when the port is known."""
+        super().start()
+        self.deliverer.perform = self._perform
+        self.soon(lambda: self.spawn(self.deliverer.run()))
 
     def wake(self) -> None:
         """Tell of an update; from any thread."""
-        self.loop.call_soon_threadsafe(self.poller.wake)
+        self.soon(self.poller.wake)
         self.tick()
 
     def tick(self) -> None:
         """Tell of a later time; from any thread."""
-        self.loop.call_soon_threadsafe(self.deliverer.wake)
+        self.soon(self.deliverer.wake)
 
-    def _run(self, ready: Future[int]) -> None:
-        with asyncio.Runner(loop_factory=lambda: self.loop) as runner:
-            runner.run(self._serve(ready))
-
-    async def _serve(self, ready: Future[int]) -> None:
-        app = web.Application(client_max_size=_MAX_BODY)
-        app.router.add_route("*", "/{path:.*}", self._handle)
-        # Every request has ended by then; connections that idle are not waited for.
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-        await runner.setup()
-        self.deliverer.perform = self._perform
-        delivering = asyncio.create_task(self._deliver())
-        listener = socket.create_server(("127.0.0.1", 0))
-        try:
-            await web.SockSite(runner, listener).start()
-            ready.set_result(listener.getsockname()[1])
-            await self._stopping.wait()
-        finally:
-            await no_more(listener)
-            delivering.cancel()
-            await asyncio.gather(delivering, return_exceptions=True)
-            for task in list(self._open):
-                task.cancel()
-            await runner.cleanup()
-            await rounds()
-
-    async def _handle(self, request: web.Request) -> web.StreamResponse:
-        task = asyncio.current_task()
-        assert task is not None
-        self._open.add(task)
-        task.add_done_callback(self._open.discard)
-        try:
-            return await self._route(request)
-        except _Gone:
-            if request.transport is not None:
-                request.transport.abort()
-            return web.Response()
-        except Exception as error:
-            self.errors.append(error)
-            raise
-
-    async def _route(self, request: web.Request) -> web.StreamResponse:
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Answer a call, or hand a file over."""
         parts = request.path.strip("/").split("/")
         if parts[0] == "file" and len(parts) > 2:
             return self._download(parts)
@@ -170,7 +103,7 @@ class Server:
             answer = _refusal(mistaken) if mistaken else await self._apply(call)
             if replaced is not None:
                 self._mark(call, "applied", "cut")
-                raise _Gone
+                raise Gone
             replaced = await self._stage(call, "applied")
         else:
             answer = _answer(500, {}, {})
@@ -180,14 +113,8 @@ class Server:
             if isinstance(replaced.body, dict):
                 answer = attrs.evolve(answer, body=replaced.body)
         elif replaced is not None:
-            raise _Gone
+            raise Gone
         return await self._write(request, call, answer)
-
-    async def _deliver(self) -> None:
-        try:
-            await self.deliverer.run()
-        except Exception as error:
-            self.errors.append(error)
 
     async def _perform(self, spelling: str, raw: Raw) -> None:
         """R26: run a method that a webhook answered with; nobody is told what came of it."""
@@ -278,5 +205,5 @@ class Server:
         self._mark(call, "answered")
         action = await self._stage(call, "answered")
         if isinstance(action, Cut):
-            raise _Gone
+            raise Gone
         return response

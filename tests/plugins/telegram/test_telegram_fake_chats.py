@@ -59,10 +59,10 @@ async def test_fc_dup_04_an_edit_arrives_as_one_and_unknown_kinds_let_the_queue_
         fake.enqueue({"message": {"new": "shape"}})
         fake.say(ADA, ADA, "thanks")
         found = await confirmed()
-    assert [(event.text, event.edits) for event in found] == [
-        ("Write page", False),
-        ("Write page, then verify", True),
-        ("thanks", False),
+    assert [(event.text, event.kind) for event in found] == [
+        ("Write page", Kind.MESSAGE),
+        ("Write page, then verify", Kind.EDIT),
+        ("thanks", Kind.MESSAGE),
     ]
     assert found[1].message_id == found[0].message_id == str(said.message_id)
     assert len({event.native_id for event in found}) == 3

@@ -342,7 +342,7 @@ def test_fc_dup_04_an_edit_is_an_event_of_its_own_that_names_the_message() -> No
     """A2, C1: it is dated by the edit, and has the sender and the place of the message."""
     first = event_of(message(text="Write page"))
     event = event_of(edited(text="Write page, then verify", edit_date=1_800_000_060))
-    assert (event.edits, first.edits) == (True, False)
+    assert (event.kind, first.kind) == (Kind.EDIT, Kind.MESSAGE)
     assert (event.native_id, event.message_id) == ("2", first.message_id)
     assert (event.address, event.sender) == (first.address, first.sender)
     assert event.text == "Write page, then verify"
@@ -365,7 +365,7 @@ def test_fc_aut_02_a_post_of_a_channel_has_no_author_but_a_label(
 def test_fc_dup_04_an_edited_channel_post_is_an_edit() -> None:
     post = {"message_id": 1, "date": 1, "chat": {"id": -1008888, "type": "channel"}, "text": "x"}
     event = event_of({"update_id": 3, "edited_channel_post": post})
-    assert event.edits
+    assert event.kind is Kind.EDIT
     assert event.sender.id == ""
     assert event.sent_at.timestamp() == 1
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
-from contextlib import aclosing, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Final, cast
 
@@ -73,7 +73,7 @@ class Fetched:
                 if not await anyio.to_thread.run_sync(_is_file, path):
                     await self._download(cast("Fetches", platform), attachment, path, limit)
         finally:
-            if not lock.statistics().tasks_waiting:
+            if not lock.locked():  # nobody has it next
                 self._locks.pop(path, None)
         name = one_line(attachment.name, 128) or attachment.kind
         return FetchedFile(path, name, attachment.mime, path.stat().st_size)
@@ -122,8 +122,8 @@ class Fetched:
         file = await anyio.to_thread.run_sync(_create, part)
         written = 0
         try:
-            async with platform.fetch(attachment) as pieces, _closing(pieces) as open_pieces:
-                async for piece in open_pieces:
+            async with platform.fetch(attachment) as pieces:
+                async for piece in pieces:
                     written += len(piece)
                     if written > limit:
                         raise errors.FileUnavailable(_too_large(None, limit))
@@ -154,14 +154,6 @@ def marked(attachments: Iterable[Attachment], limit: int) -> tuple[Attachment, .
 def _too_large(size: int | None, limit: int) -> str:
     found = f"{as_size(size)}: " if size else ""
     return f"{found}larger than {as_size(limit)}"
-
-
-def _closing(pieces: AsyncIterator[bytes]) -> aclosing[AsyncGenerator[bytes]]:
-    async def copied() -> AsyncGenerator[bytes]:
-        async for piece in pieces:
-            yield piece
-
-    return aclosing(copied())
 
 
 def _create(part: Path) -> IO[bytes]:

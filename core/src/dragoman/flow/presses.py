@@ -73,4 +73,5 @@ class Presses:
         if delivery.native_id and delivery.text and way.platform.capabilities.edit:
             message = Outbound(delivery.id, delivery.text, shown=delivery.text)
             edit = partial(way.platform.edit, address, delivery.native_id, message)
-            self._outbox.cosmetics.want(delivery.id, way, address, "edit", edit)
+            call = partial(self._outbox.in_turn, address, edit)
+            self._outbox.cosmetics.want(delivery.id, way, address, "edit", call)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, TypeVar
 
 import anyio
@@ -79,6 +79,17 @@ class Outbox:
         if not any(lane.draining for lane in self._lanes.values()):
             self._quiet.set()
             self._quiet = anyio.Event()
+
+    async def in_turn(self, address: Address, call: Callable[[], Awaitable[object]]) -> None:
+        """Make a call when no other one is under way in the lane of an address."""
+        lane = self.lane(address)
+        lane.users += 1
+        try:
+            async with lane.calls:
+                await call()
+        finally:
+            lane.users -= 1
+            self.release(address)
 
     def push(self, deliveries: Sequence[Delivery]) -> None:
         """Send parts whose rows are in the ledger, behind what their lanes owe already."""

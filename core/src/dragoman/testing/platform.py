@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
@@ -59,7 +59,7 @@ class Message:
         return self.texts[-1]
 
 
-async def _pieces(content: bytes) -> AsyncIterator[bytes]:
+async def _pieces(content: bytes) -> AsyncGenerator[bytes]:
     for start in range(0, len(content), 1024):
         await anyio.lowlevel.checkpoint()
         yield content[start : start + 1024]
@@ -125,8 +125,7 @@ class StubPlatform:
         attachments: Sequence[Attachment] = (),
         album: str = "",
         continues: bool = False,
-        edits: bool = False,
-        kind: Kind | None = None,
+        kind: Kind = Kind.MESSAGE,
         **more: Any,
     ) -> None:
         """Let a person say something; return when the event is durable.
@@ -149,7 +148,7 @@ class StubPlatform:
                 attachments=tuple(attachments),
                 album=album,
                 continues=continues,
-                kind=kind or (Kind.EDIT if edits else Kind.MESSAGE),
+                kind=kind,
                 **more,
             )
         )
@@ -211,7 +210,8 @@ class StubPlatform:
         await self._begin("fetch", Address(self.id, ""), Outbound("", "…"))
         if attachment.id not in self.contents:
             raise Gone("message")
-        yield _pieces(self.contents[attachment.id])
+        async with aclosing(_pieces(self.contents[attachment.id])) as pieces:
+            yield pieces
 
     def shown(self, channel: str = "1", thread: str = "") -> list[str]:
         """Return what people see in a channel, in order."""

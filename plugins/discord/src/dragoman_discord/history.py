@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Final
 
 from dragoman import Address, Outbound
-from dragoman_discord.fields import Json, as_id, as_list, as_map, as_text, id_at
+from dragoman_discord.fields import Json, as_id, as_list, as_map, as_text
 from dragoman_discord.rest import Rest
 
 PAGE: Final = 100
@@ -45,8 +45,3 @@ def _same_file(files: Sequence[Json], message: Outbound) -> bool:
     if message.file is None:
         return not files
     return any(each.get("size") == message.file.size for each in files)
-
-
-def start_of(message: Outbound) -> str | None:
-    """Return the id that no message sent for a delivery is below."""
-    return None if message.created_at is None else id_at(message.created_at - SKEW)

@@ -5,7 +5,7 @@ What is said in a thread names the thread alone; the channel around it is looked
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import attrs
@@ -91,10 +91,6 @@ class Places:
     def get(self, identity: str) -> Channel | None:
         """Return what is known of a channel."""
         return self._rows.get(identity)
-
-    def of_guild(self, guild: str) -> Iterator[Channel]:
-        """Return what is known of the channels of a server."""
-        return (row for row in list(self._rows.values()) if row.guild == guild)
 
     async def settle(self, identity: str, guild: str) -> Channel:
         """Return a channel, and see to it that what lies around it is known as well.
