@@ -204,7 +204,6 @@ class Application:
                 await door.load()
                 await outbox.resume()
                 await door.expire_waiting()
-
                 tasks.start_soon(turns.run)
                 tasks.start_soon(turns.renew)
                 tasks.start_soon(self._listen, outbox, turns, log)
