@@ -30,6 +30,7 @@ _FAILURES: Final[Mapping[FailureKind, str]] = MappingProxyType(
         FailureKind.TIMEOUT: "*(this took too long and was stopped)*",
         FailureKind.CREDENTIALS: "*(the model does not accept this bot's credentials; its operator can help)*",
         FailureKind.TOO_LONG: "*(the answer was longer than allowed and ends here)*",
+        FailureKind.STATE_LOST: "*(this cannot go on from where it waited, and nothing that was asked about was done; please ask again)*",
         FailureKind.INTERNAL: "*(something went wrong, and the answer could not be finished)*",
     }
 )
