@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from dragoman import (
@@ -325,7 +326,7 @@ async def test_invariant_7_a_crash_after_the_decision(tmp_path, begun):
         await stage.platform.say("/approve")
         await stage.until("agent_runs", ["running"])
         while not cut or (begun and not await stage.rows("SELECT 1 FROM tool_calls")):
-            await anyio.sleep(0)
+            await anyio.lowlevel.checkpoint()
         await stage.quiet()
         await stage.rows(f"VACUUM INTO '{copy}'")  # what a kill would leave
     async with gateway(asking(hangs), store=copy) as stage:

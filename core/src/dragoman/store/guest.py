@@ -1,4 +1,4 @@
-"""What an operator decides about deliveries: written beside a gateway that may be running.
+"""What an operator decides: written beside a gateway that may be running.
 
 A guest takes no lock and migrates nothing. It reads a row and changes it in one transaction, so
 that nothing the gateway writes can fall between; whoever runs the gateway is told by the bell.
@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TypeVar, cast
 
 import attrs
 
@@ -18,9 +19,12 @@ from dragoman.keys import new_id
 from dragoman.states import DeliveryState
 from dragoman.store.deliveries import COLUMNS, delivery_from_row, end_send, post
 from dragoman.store.migrate import connect
-from dragoman.store.operations import Delivery, EndSend, Post
+from dragoman.store.operations import Delivery, EndSend, Operation, Post
 from dragoman.store.trace import existing, require_schema
 from dragoman.store.transaction import Transaction
+from dragoman.store.writer import EXECUTORS
+
+ResultT = TypeVar("ResultT")
 
 
 @attrs.frozen
@@ -29,6 +33,13 @@ class Decided:
 
     delivery_id: str = ""
     refusal: str = ""
+
+
+async def write(path: Path, operation: Operation[ResultT]) -> ResultT:
+    """Apply one operation; return its answer."""
+    async with _guest(path) as tx:
+        answers = await EXECUTORS[type(operation)](tx, [operation])
+        return cast("ResultT", answers[0])
 
 
 async def retry(path: Path, delivery_id: str, now: float) -> Decided:
