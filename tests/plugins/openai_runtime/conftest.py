@@ -148,6 +148,8 @@ FIXTURES = [
         sequenceIndex=0,
     ),
     _text("torn once", "Mended."),
+    _error("not like this", 400, {"message": "canary", "code": "invalid_value"}),
+    _text("keep silent", "Never said.", streamingProfile={"ttft": 60_000, "tps": 1, "jitter": 0}),
     _error("torn for good", 400, {"message": "No tool output found for function call call_x."}),
 ]
 

@@ -1,6 +1,7 @@
 """Agents written with the OpenAI Agents SDK, as a runtime of dragoman.
 
-`TurnContext` is what the tools of such an agent find as their context.
+`TurnContext` is what the tools of such an agent find as their context, `HistoryFacts` what a
+function is told that shortens histories.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 from anyio import to_thread
 
 from dragoman import Component, Host, Runtime, hookimpl
+from dragoman_openai.budget import HistoryFacts as HistoryFacts
 from dragoman_openai.config import OpenAIConfig as OpenAIConfig
 from dragoman_openai.context import TurnContext as TurnContext
 

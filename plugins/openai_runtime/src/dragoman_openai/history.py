@@ -29,6 +29,7 @@ _OUTPUTS: Final[dict[str, str]] = {
 }
 _OUTPUT_TYPES: Final = frozenset(_OUTPUTS.values())
 _BYTES_PER_TOKEN: Final = 4
+_UNIQUE: Final = 20
 _FILE: Final = re.compile(r"^\[[^\[\]\n]+ [0-9]+\.[0-9]+[:\]]", re.MULTILINE)
 """How `dragoman.TurnInput.words` names a file."""
 
@@ -116,14 +117,32 @@ def within(items: list[Item], tokens: int) -> list[Item]:
 
 
 def repair(items: Sequence[Item]) -> list[Item]:
-    """Leave out calls without output, outputs without call, and reasoning that led to neither.
+    """Leave out calls without output, outputs without call, reasoning that led to neither, and
+    what comes twice.
 
     A call and its output belong together only inside one turn. Of several pairs with the same
     call id the newest stays: some servers use ids again, and could not tell the pairs apart.
     """
-    whole = _complete(items)
+    whole = _complete(items) - repeated(items)
     whole -= _loose_reasoning(items, whole)
     return [item for index, item in enumerate(items) if index in whole]
+
+
+def repeated(items: Sequence[Item]) -> set[int]:
+    """Return the indexes of items that come again later, the same under the same id.
+
+    Only long ids count: they are unique wherever a server makes such, and short ones are not.
+    """
+    newest: dict[str, int] = {}
+    for index, item in enumerate(items):
+        identity = item.get("id")
+        if isinstance(identity, str) and len(identity) >= _UNIQUE:
+            newest[identity] = index
+    return {
+        index
+        for index, item in enumerate(items)
+        if (last := newest.get(str(item.get("id")), index)) > index and items[last] == item
+    }
 
 
 def is_user(item: Item) -> bool:
@@ -139,6 +158,11 @@ def names_files(items: Iterable[Item]) -> bool:
 def is_assistant(item: Item) -> bool:
     """Whether it is text of the assistant."""
     return item.get("role") == "assistant"
+
+
+def is_output(item: Item) -> bool:
+    """Whether it is what came of a call."""
+    return item.get("type") in _OUTPUT_TYPES
 
 
 def call_id(item: Item) -> str | None:
@@ -197,6 +221,8 @@ def _loose_reasoning(items: Sequence[Item], whole: set[int]) -> set[int]:
                 loose.add(index)
         elif opens is not None and index not in whole:
             leads_on = before_call
+        elif closes is None and index not in whole:
+            continue  # it comes again later
         else:
             leads_on = closes is None and not is_user(item)
             before_call = opens is not None
