@@ -16,7 +16,7 @@ import aiohttp
 import attrs
 from aiohttp import web
 
-from peers.loopback import Gone, Loopback
+from peers.loopback import Loopback
 
 Item = dict[str, Any]
 
@@ -56,13 +56,8 @@ class StrictModel(Loopback):
             async for part in answer.content.iter_any():
                 await response.write(part)
             if self.hangs:
-                await self._until_left(request)
+                await asyncio.Event().wait()  # until the server stops
             return response
-
-    async def _until_left(self, request: web.Request) -> None:
-        while request.transport is not None and not request.transport.is_closing():
-            await asyncio.sleep(0.01)
-        raise Gone
 
     def __enter__(self) -> Self:
         self.start()

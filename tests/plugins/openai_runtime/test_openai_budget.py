@@ -46,8 +46,7 @@ def test_what_is_sent_fits_the_room_or_is_the_shortened_newest_turn(turns, size,
     window, counted = Window(size, size // 4), Counted()
     try:
         kept, sent = fit(items, around, counted, window)
-    except RuntimeFailed as failed:
-        assert failed.kind is FailureKind.CONTEXT_OVERFLOW
+    except RuntimeFailed:
         assert counted.tokens_of(around + sum(map(weigh, last_turn(items)))) > size
         return
     assert sent == around + sum(map(weigh, kept))

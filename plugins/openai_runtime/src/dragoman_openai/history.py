@@ -33,7 +33,8 @@ _UNIQUE: Final = 20
 _FILE: Final = re.compile(r"^\[[^\[\]\n]+ [0-9]+\.[0-9]+[:\]]", re.MULTILINE)
 """How `dragoman.TurnInput.words` names a file."""
 
-_Pair: TypeAlias = tuple[str, str]
+Pair: TypeAlias = tuple[str, str]
+"""The type of an output, and the id that it shares with its call."""
 
 
 @attrs.frozen
@@ -123,9 +124,14 @@ def repair(items: Sequence[Item]) -> list[Item]:
     A call and its output belong together only inside one turn. Of several pairs with the same
     call id the newest stays: some servers use ids again, and could not tell the pairs apart.
     """
-    whole = _complete(items) - repeated(items)
-    whole -= _loose_reasoning(items, whole)
-    return [item for index, item in enumerate(items) if index in whole]
+    kept = whole(items)
+    return [item for index, item in enumerate(items) if index in kept]
+
+
+def whole(items: Sequence[Item]) -> set[int]:
+    """Return the indexes of what `repair` leaves."""
+    kept = _complete(items) - repeated(items)
+    return kept - _loose_reasoning(items, kept)
 
 
 def repeated(items: Sequence[Item]) -> set[int]:
@@ -175,10 +181,10 @@ def call_id(item: Item) -> str | None:
 def _complete(items: Sequence[Item]) -> set[int]:
     """Return the indexes of all items but the halves of pairs."""
     kept: set[int] = set()
-    pairs: dict[_Pair, tuple[int, int]] = {}
-    waiting: dict[_Pair, int] = {}
+    pairs: dict[Pair, tuple[int, int]] = {}
+    waiting: dict[Pair, int] = {}
     for index, item in enumerate(items):
-        call, output = _roles(item)
+        call, output = roles(item)
         if is_user(item):
             waiting.clear()
         if call is not None:
@@ -191,7 +197,7 @@ def _complete(items: Sequence[Item]) -> set[int]:
     return kept.union(*pairs.values())
 
 
-def _roles(item: Item) -> tuple[_Pair | None, _Pair | None]:
+def roles(item: Item) -> tuple[Pair | None, Pair | None]:
     """Return (pair it opens, pair it closes) of an item."""
     kind = item.get("type")
     if kind == "mcp_approval_request":
@@ -215,8 +221,8 @@ def _loose_reasoning(items: Sequence[Item], whole: set[int]) -> set[int]:
     leads_on = before_call = False
     for index in reversed(range(len(items))):
         item = items[index]
-        opens, closes = _roles(item)
-        if _is_reasoning(item):
+        opens, closes = roles(item)
+        if is_reasoning(item):
             if not leads_on:
                 loose.add(index)
         elif opens is not None and index not in whole:
@@ -229,7 +235,8 @@ def _loose_reasoning(items: Sequence[Item], whole: set[int]) -> set[int]:
     return loose
 
 
-def _is_reasoning(item: Item) -> bool:
+def is_reasoning(item: Item) -> bool:
+    """Whether it is what the model thought before what it did."""
     return item.get("type") == "reasoning"
 
 
