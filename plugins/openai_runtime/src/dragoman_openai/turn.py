@@ -136,8 +136,19 @@ class TurnRun:
         finally:
             with anyio.CancelScope(shield=True):
                 await self._store_what_was_shown(end)
+                await self._tools_down()
         self.feed.put(self._usage())
         self.feed.close(end)
+
+    async def _tools_down(self) -> None:
+        """Wait for tools that go on although they were cancelled: the turn is over when they are."""
+        journal = self.context.journal
+        with self.clock.move_on_after(DRAIN) as scope:
+            await journal.quiet()
+        if scope.cancelled_caught:
+            tools = ", ".join(sorted(set(journal.working.values())))
+            self.log.warning("turn %s ends when its tools do: %s", self.context.turn_id, tools)
+            await journal.quiet()
 
     async def _run_safely(self) -> RunEnd:
         try:
