@@ -163,6 +163,8 @@ def test_nothing_is_mended_while_a_turn_is_open(deployment, state):
     mended = anew(deployment, shorter)
     assert f"turn turn_1 of this session is {state}; wait for its end" in mended.refusal
     assert deployment.sql("SELECT count(*) FROM records") == [(1,)]
+    _, _, err = deployment.run("sessions", "inspect", deployment.session)
+    assert "turn turn_1 is open" in err
     assert not list(deployment.store.parent.glob("*.backup"))
 
 

@@ -76,16 +76,18 @@ def _about_one(
 
 def _inspect(args: argparse.Namespace, manifest: Manifest, store: Path, redactor: Redactor) -> int:
     """Print a session's items and what is wrong with them; return 1 if that stays so."""
-    from dragoman.store.overview import belongs_to, lists
+    from dragoman.store.overview import belongs_to, lists, open_turn_of
     from dragoman.store.trace import open_trace
 
     with open_trace(store) as trace:
         runtime, profile = belongs_to(trace, args.id)
+        open_turn = open_turn_of(trace, args.id)
         stored = lists(trace, args.id)
     inspector = _inspector(args.manifest, manifest, runtime, profile)
     found = inspector.inspect(stored)
     print_tables(_tables(found, args.limit, texts=args.texts), redactor, as_json=args.json)
-    for note in found.notes:
+    notes = [*found.notes, *([f"turn {open_turn} is open: it is at work here"] if open_turn else [])]
+    for note in notes:
         print(redactor(note), file=sys.stderr)
     if args.repair:
         return _repair(store, args.id, inspector)

@@ -100,6 +100,12 @@ def belongs_to(trace: Trace, session_id: str) -> tuple[str, str]:
     return str(runtime), str(profile)
 
 
+def open_turn_of(trace: Trace, session_id: str) -> str:
+    """Return the turn that has not ended, or an empty text."""
+    sql = "SELECT id FROM agent_runs WHERE session_id = :id AND state IN ('running', 'waiting')"
+    return next((str(row[0]) for row in trace.ask("open", sql, id=session_id).rows), "")
+
+
 def lists(trace: Trace, session_id: str) -> dict[str, list[str]]:
     """Return a session's items as its next turn would read them, by namespace."""
     sql = LISTS.replace("?", ":id")
