@@ -54,6 +54,10 @@ from dragoman.hosting import NetworkPolicy as NetworkPolicy
 from dragoman.hosting import PlatformHealth as PlatformHealth
 from dragoman.inputs import FetchedFile as FetchedFile
 from dragoman.inputs import TurnInput as TurnInput
+from dragoman.inspecting import Inspection as Inspection
+from dragoman.inspecting import Inspects as Inspects
+from dragoman.inspecting import ItemLine as ItemLine
+from dragoman.inspecting import ItemProblem as ItemProblem
 from dragoman.keys import ConversationKey as ConversationKey
 from dragoman.keys import Scope as Scope
 from dragoman.keys import ScopeRule as ScopeRule

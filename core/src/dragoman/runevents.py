@@ -23,6 +23,7 @@ class FailureKind(enum.Enum):
     GUARDRAIL = "guardrail"
     TURN_LIMIT = "turn_limit"
     CONTEXT_OVERFLOW = "context_overflow"
+    HISTORY = "history"
     TIMEOUT = "timeout"
     CREDENTIALS = "credentials"
     TOO_LONG = "too_long"

@@ -33,6 +33,7 @@ COMMANDS: Final = {
     "deliveries": "list what was sent, and decide about what is in doubt",
     "approvals": "list tool calls that wait for a person, and decide about them",
     "grants": "list tools that need not ask any more, and let them ask again",
+    "sessions": "list sessions, show what each has, and mend a history",
     "plugins": "list installed plugins",
     "schema": "print the manifest's JSON Schema, for editors",
 }

@@ -171,6 +171,10 @@ class Trace:
             return self._turn(found) if kind == "turn" else (self.delivery(found),)
         return ()
 
+    def ask(self, name: str, sql: str, *, listed: bool = False, **values: object) -> Table:
+        """Return what another module's query finds."""
+        return self._table(name, sql, listed=listed, **values)
+
     def _turn(self, turn_id: str) -> tuple[Table, ...]:
         """Return what belongs to a turn, in the order in which it came about."""
         turn = self._table("turn", f"{_TURN} WHERE r.id = :id", id=turn_id)
