@@ -119,11 +119,19 @@ class Notice:
 
 @attrs.frozen
 class Usage:
-    """What the run has used so far, by the provider's own counts."""
+    """What the run has used so far of one model, by the provider's own counts.
+
+    The latest of each model counts. ``cached_tokens`` are part of the input, ``reasoning_tokens``
+    of the output. ``cost`` is in US dollars, where the provider itself says it.
+    """
 
     requests: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    model: str = ""
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+    cost: float | None = None
 
 
 @attrs.frozen

@@ -31,6 +31,7 @@ COMMANDS: Final = {
     "chat": "talk to an agent in this terminal; needs no account",
     "runs": "tell what became of messages, from receipt to confirmation",
     "deliveries": "list what was sent, and decide about what is in doubt",
+    "usage": "sum up what turns used of which models",
     "plugins": "list installed plugins",
     "schema": "print the manifest's JSON Schema, for editors",
 }

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from dragoman.errors import StaleLease
 from dragoman.states import DeliveryState, EventState, TurnState
+from dragoman.store.calls import add_usage, insert_calls
 from dragoman.store.codec import buttons_to_json, dump, dump_rows, file_to_json
 from dragoman.store.deliveries import OPEN, next_place
 from dragoman.store.operations import Ended, Finish, KnownPart, Recover, Recovered, TurnGrant
@@ -28,8 +29,7 @@ async def finish(tx: Transaction, batch: Sequence[Finish]) -> list[Answer]:
         for row in await tx.set(
             """
             UPDATE agent_runs SET state = j.value ->> 2, failure = j.value ->> 3,
-                detail = j.value ->> 4, ended_at = j.value ->> 5, requests = j.value ->> 6,
-                input_tokens = j.value ->> 7, output_tokens = j.value ->> 8
+                detail = j.value ->> 4, ended_at = j.value ->> 5
             FROM json_each(?) AS j
             WHERE agent_runs.id = j.value ->> 0 AND agent_runs.fence = j.value ->> 1
               AND agent_runs.state = 'running'
@@ -43,6 +43,10 @@ async def finish(tx: Transaction, batch: Sequence[Finish]) -> list[Answer]:
     if live:
         await _settle_inputs(tx, live)
         await _owe_parts(tx, live)
+        if used := [(op.lease.turn_id, usage) for op in live for usage in op.usage]:
+            await add_usage(tx, used)
+        if kept := [(op.lease, op.kept) for op in live if op.kept.calls]:
+            await insert_calls(tx, kept)
         if unwanted := [op.lease.turn_id for op in live if op.take_back]:
             await take_back(tx, unwanted)
         grants = await take_over(
@@ -69,9 +73,6 @@ def _run_row(op: Finish) -> tuple[object, ...]:
         op.failure.value if op.failure else None,
         op.detail,
         op.now,
-        op.usage.requests,
-        op.usage.input_tokens,
-        op.usage.output_tokens,
     )
 
 

@@ -22,6 +22,7 @@ from dragoman.testing.store_model_rows import (
     ModelCall,
     ModelDelivery,
     ModelEvent,
+    ModelledCall,
     ModelRecord,
     ModelTurn,
 )
@@ -42,6 +43,8 @@ class StoreModel:
     """By session and namespace, the newest last."""
     calls: dict[str, ModelCall] = attrs.field(factory=dict)
     """By effect key."""
+    asked: dict[str, ModelledCall] = attrs.field(factory=dict)
+    """Calls of models by their ids, the newest last."""
     values: dict[tuple[str, str], str] = attrs.field(factory=dict)
     sessions: dict[SessionKey, str] = attrs.field(factory=dict)
     keys: dict[ConversationKey, int] = attrs.field(factory=dict)

@@ -62,7 +62,8 @@ class ModelTurn:
     ended_at: float | None = None
     failure: FailureKind | None = None
     detail: str = ""
-    usage: Usage = attrs.field(factory=Usage)
+    usage: dict[str, Usage] = attrs.field(factory=dict)
+    """By model."""
 
     def move(self, state: TurnState) -> None:
         """Change the state, along an edge."""
@@ -143,3 +144,13 @@ class ModelCall:
     begun_at: float
     result: str | None = None
     ended_at: float | None = None
+
+
+@attrs.define(eq=False)
+class ModelledCall:
+    """A call of a model; ``sent`` is ``None`` where it is not kept."""
+
+    kept: ops.KeptCall
+    turn_id: str
+    session_id: str
+    sent: tuple[str, ...] | None

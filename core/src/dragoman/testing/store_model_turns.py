@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dragoman.runevents import Usage
 from dragoman.states import DeliveryState, EventState, TurnState
 from dragoman.store import operations as ops
 from dragoman.testing.store_model import StoreModel
-from dragoman.testing.store_model_rows import ModelCall, ModelDelivery
+from dragoman.testing.store_model_rows import ModelCall, ModelDelivery, ModelledCall
 
 
 def adopt(model: StoreModel, op: ops.Adopt, answer: ops.TurnGrant | None) -> ops.TurnGrant | None:
@@ -28,7 +29,11 @@ def finish(model: StoreModel, op: ops.Finish, answer: ops.Ended) -> ops.Ended:
     if turn.state is TurnState.RUNNING:
         turn.move(op.state)
         turn.ended_at, turn.failure = op.now, op.failure
-        turn.detail, turn.usage = op.detail, op.usage
+        turn.detail = op.detail
+        for usage in op.usage:
+            turn.usage[usage.model] = _sum(turn.usage.get(usage.model), usage)
+        if op.kept.calls:
+            _keep(model, op.lease, op.kept)
         _settle_inputs(model, op)
         _settle_parts(model, op)
         if op.take_back:
@@ -68,6 +73,38 @@ def _settle_parts(model: StoreModel, op: ops.Finish) -> None:
     for row in rows:
         if row.place is None:
             row.move(DeliveryState.ABANDONED)
+
+
+def _sum(before: Usage | None, more: Usage) -> Usage:
+    if before is None:
+        return more
+    costs = [cost for cost in (before.cost, more.cost) if cost is not None]
+    return Usage(
+        before.requests + more.requests,
+        before.input_tokens + more.input_tokens,
+        before.output_tokens + more.output_tokens,
+        more.model,
+        before.cached_tokens + more.cached_tokens,
+        before.reasoning_tokens + more.reasoning_tokens,
+        sum(costs) if costs else None,
+    )
+
+
+def keep_calls(model: StoreModel, op: ops.KeepCalls, _: object) -> None:
+    """Note calls of models, whose turn runs."""
+    _keep(model, op.lease, op.kept)
+
+
+def _keep(model: StoreModel, lease: ops.TurnLease, kept: ops.KeptCalls) -> None:
+    """Note calls that are new; of older turns than the newest ones, forget what was sent."""
+    for call in kept.calls:
+        new = ModelledCall(call, lease.turn_id, lease.session_id, call.pieces or None)
+        model.asked.setdefault(call.id, new)
+    own = [call for call in model.asked.values() if call.session_id == lease.session_id]
+    newest = list(dict.fromkeys(call.turn_id for call in reversed(own) if call.sent is not None))
+    for call in own:
+        if call.turn_id in newest[kept.turns :]:
+            call.sent = None
 
 
 def renew(model: StoreModel, op: ops.Renew, _: object) -> tuple[str, ...]:

@@ -23,7 +23,6 @@ from dragoman import (
     StoreError,
     TextBlock,
     TextDelta,
-    Usage,
 )
 from dragoman_openai import errors
 from dragoman_openai.client import run_config
@@ -106,7 +105,6 @@ class TurnRun:
     clock: Clock
     log: logging.Logger
     _translator: Translator = attrs.field(init=False)
-    _results: list[RunResultStreaming] = attrs.field(factory=list, init=False)
     _held: list[RunEvent] = attrs.field(factory=list, init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -120,7 +118,6 @@ class TurnRun:
         finally:
             with anyio.CancelScope(shield=True):
                 await self._store_what_was_shown(end)
-        self.feed.put(self._usage())
         self.feed.close(end)
 
     async def _run_safely(self) -> RunEnd:
@@ -157,7 +154,6 @@ class TurnRun:
             hooks=self.hooks,
             run_config=run_config(self.config, self.client, tool_error_formatter=self._tool_failed),
         )
-        self._results.append(result)
         events = result.stream_events()
         try:
             async for event in events:
@@ -240,11 +236,3 @@ class TurnRun:
                 self.context.turn_id,
                 type(error).__name__,
             )
-
-    def _usage(self) -> Usage:
-        counts = [result.context_wrapper.usage for result in self._results]
-        return Usage(
-            requests=sum(usage.requests for usage in counts),
-            input_tokens=sum(usage.input_tokens for usage in counts),
-            output_tokens=sum(usage.output_tokens for usage in counts),
-        )
