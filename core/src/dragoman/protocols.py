@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Literal, Protocol, TypeAlias
 
 import attrs
+from attrs.validators import instance_of
 
 from dragoman.capabilities import Capabilities
 from dragoman.inputs import FetchedFile, TurnInput
@@ -249,12 +250,12 @@ class ModelCall:
     The ids are the provider's own.
     """
 
-    model: str
-    begun_at: datetime
-    outcome: str
-    sent: str = attrs.field(default="", repr=False)
-    request_id: str = ""
-    response_id: str = ""
+    model: str = attrs.field(validator=instance_of(str))
+    begun_at: datetime = attrs.field(validator=instance_of(datetime))
+    outcome: str = attrs.field(validator=instance_of(str))
+    sent: str = attrs.field(default="", repr=False, validator=instance_of(str))
+    request_id: str = attrs.field(default="", validator=instance_of(str))
+    response_id: str = attrs.field(default="", validator=instance_of(str))
 
 
 ToolDecision: TypeAlias = ToolBegins | ToolRecorded | ToolUnknown

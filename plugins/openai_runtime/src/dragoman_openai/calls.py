@@ -17,6 +17,7 @@ from typing import Any, Final, cast
 import attrs
 import httpx2
 from agents import Model, ModelProvider, ModelResponse
+from agents.models.fake_id import FAKE_RESPONSES_ID
 from agents.retry import ModelRetryAdvice, ModelRetryAdviceRequest
 from openai import APIStatusError
 
@@ -45,7 +46,7 @@ class _Call:
 
     def answered(self, outcome: str, response_id: str | None, usage: Any) -> None:
         self.outcome = outcome
-        self.response_id = response_id or ""
+        self.response_id = "" if response_id == FAKE_RESPONSES_ID else response_id or ""
         self.usage = usage
 
 
@@ -114,7 +115,7 @@ class WatchedModel(Model):
             async for event in events:
                 kind = getattr(event, "type", "")
                 if kind == "response.created":
-                    call.response_id = event.response.id
+                    call.answered("", event.response.id, None)
                 elif kind in _ENDS:
                     response = event.response
                     call.answered(_ENDS[kind], response.id, response.usage)
