@@ -82,6 +82,7 @@ from dragoman.protocols import Finding as Finding
 from dragoman.protocols import LookUp as LookUp
 from dragoman.protocols import Memory as Memory
 from dragoman.protocols import MemoryStore as MemoryStore
+from dragoman.protocols import ModelCall as ModelCall
 from dragoman.protocols import Note as Note
 from dragoman.protocols import Platform as Platform
 from dragoman.protocols import Probes as Probes

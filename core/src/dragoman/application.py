@@ -179,6 +179,7 @@ class Application:
                 limits=self.manifest.limits,
                 leases=leases,
                 fetched=await self._fetched(store, outbox, hooks),
+                redact=self.redactor,
             )
             async with anyio.create_task_group() as running:
                 turns = Turns(

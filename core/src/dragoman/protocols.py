@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Literal, Protocol, TypeAlias
 
 import attrs
+from attrs.validators import instance_of
 
 from dragoman.capabilities import Capabilities
 from dragoman.inputs import FetchedFile, TurnInput
@@ -262,6 +263,23 @@ class ToolUnknown:
     effect_key: str
 
 
+@attrs.frozen(kw_only=True)
+class ModelCall:
+    """A request to a model that has been answered, has failed or was cut off.
+
+    ``sent`` is the request's body as it went out, without headers or other credentials; empty
+    where a runtime cannot see it. ``outcome`` is a word for operators and holds no message text.
+    The ids are the provider's own.
+    """
+
+    model: str = attrs.field(validator=instance_of(str))
+    begun_at: datetime = attrs.field(validator=instance_of(datetime))
+    outcome: str = attrs.field(validator=instance_of(str))
+    sent: str = attrs.field(default="", repr=False, validator=instance_of(str))
+    request_id: str = attrs.field(default="", validator=instance_of(str))
+    response_id: str = attrs.field(default="", validator=instance_of(str))
+
+
 ToolDecision: TypeAlias = ToolBegins | ToolRecorded | ToolUnknown
 
 
@@ -286,6 +304,14 @@ class TurnHost(Protocol):
 
     async def tool_ended(self, begun: ToolBegins, result: str) -> None:
         """Write what came of a call. One that raised stays as begun: its outcome is unknown."""
+        ...
+
+    def model_called(self, call: ModelCall) -> None:
+        """Keep what was sent to a model, as far as the deployment wants that; never waits.
+
+        It is written beside the run, and with the turn's end at the latest: a crash loses what
+        was sent in its last second.
+        """
         ...
 
     async def attach(

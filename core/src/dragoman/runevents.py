@@ -7,9 +7,11 @@ A turn's stream is any number of the first group, then exactly one of `Finished`
 from __future__ import annotations
 
 import enum
-from typing import TypeAlias
+import math
+from typing import Final, TypeAlias
 
 import attrs
+from attrs.validators import and_, ge, instance_of, lt, optional
 
 
 class FailureKind(enum.Enum):
@@ -120,13 +122,24 @@ class Notice:
     text: str = attrs.field(repr=False)
 
 
+_COUNT: Final = and_(instance_of(int), ge(0), lt(1 << 53))
+
+
 @attrs.frozen
 class Usage:
-    """What the run has used so far, by the provider's own counts."""
+    """What the run has used so far of one model, by the provider's own counts.
 
-    requests: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
+    The latest of each model counts. ``cached_tokens`` are part of the input, ``reasoning_tokens``
+    of the output. ``cost`` is in US dollars, where the provider itself says it.
+    """
+
+    requests: int = attrs.field(default=0, validator=_COUNT)
+    input_tokens: int = attrs.field(default=0, validator=_COUNT)
+    output_tokens: int = attrs.field(default=0, validator=_COUNT)
+    model: str = attrs.field(default="", validator=instance_of(str))
+    cached_tokens: int = attrs.field(default=0, validator=_COUNT)
+    reasoning_tokens: int = attrs.field(default=0, validator=_COUNT)
+    cost: float | None = attrs.field(default=None, validator=optional([ge(0), lt(math.inf)]))
 
 
 @attrs.frozen

@@ -126,7 +126,7 @@ async def _way_of_one_message(store: Any) -> str:
                 ops.Part(delivery_id="msg_1", number=0, text="hello back"),
                 ops.Part(delivery_id="msg_2", number=1, text="and more"),
             ),
-            usage=Usage(2, 11, 7),
+            usage=(Usage(2, 11, 7, "large", 3, 1),),
             now=NOW + 4,
         )
     )

@@ -15,7 +15,15 @@ from dragoman.store.sqlite import open_sqlite
 def test_one_message_is_told_whole_by_any_of_its_ids(deployment, of):
     """B13: turn, part or event lead to the same: from receipt to confirmation."""
     found = deployment.ask("runs", "show", of)
-    assert list(found) == ["session", "events", "turn", "tools", "deliveries"]
+    assert list(found) == [
+        "session",
+        "events",
+        "turn",
+        "usage",
+        "calls",
+        "tools",
+        "deliveries",
+    ]
     [event] = found["events"]
     assert (event["event"], event["native_id"], event["state"]) == (1, "native-1", "answered")
     assert (event["rule"], event["reason"]) == ("owners", "")

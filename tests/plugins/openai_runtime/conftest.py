@@ -22,6 +22,7 @@ from dragoman import (
     FetchedFile,
     FileUnavailable,
     ManifestError,
+    ModelCall,
     NetworkPolicy,
     Note,
     RunEvent,
@@ -221,6 +222,7 @@ class FakeTurnHost:
     files: dict[str, str] = attrs.field(factory=dict)
     """The text of each file that can be read, by its reference."""
     suggested: list[str] = attrs.field(factory=list)
+    calls: list[ModelCall] = attrs.field(factory=list)
     decision: ToolDecision | Exception | None = None
     """What every call is answered; it begins by default."""
 
@@ -234,6 +236,9 @@ class FakeTurnHost:
 
     async def tool_ended(self, begun: ToolBegins, result: str) -> None:
         self.journal.append(("ended", begun.effect_key, result))
+
+    def model_called(self, call: ModelCall) -> None:
+        self.calls.append(call)
 
     async def attach(
         self, name: str, data: bytes, *, mime: str = "", kind: str = "file", caption: str = ""

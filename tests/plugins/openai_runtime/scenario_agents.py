@@ -195,6 +195,11 @@ asking = Agent(
     name="asking",
     tools=[paying.as_tool(tool_name="ask_payer", tool_description="Ask the paying agent.")],
 )
+cashier = Agent(name="paying", tools=[pay])
+asking_simply = Agent(
+    name="asking simply",
+    tools=[cashier.as_tool(tool_name="ask_payer", tool_description="Ask the paying agent.")],
+)
 approving = Agent(name="approving", tools=[delete_all])
 outer = Agent(
     name="outer",
@@ -265,3 +270,5 @@ async def make_async() -> Agent[Any]:
 
 
 busy = Agent(name="assistant", instructions="Help.", tools=[block, insist])
+cheap = Agent(name="cheap", model="small", instructions="Answer.")
+mixed = Agent(name="mixed", model="large", instructions="Receive.", handoffs=[cheap])

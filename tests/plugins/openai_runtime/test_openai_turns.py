@@ -35,7 +35,8 @@ async def test_an_answer_streams_and_only_what_is_new_is_stored(desk, blocks, ap
     deltas = of(events, TextDelta)
     assert "".join(delta.text for delta in deltas) == blocks(events)[0]
     assert {delta.block for delta in deltas} == {block.block for block in of(events, TextBlock)}
-    assert events[-2:] == [Usage(1, 11, 7), Finished()]
+    assert of(events, Usage) == [Usage(1, 11, 7, desk.host.calls[0].model)]
+    assert events[-1] == Finished()
     assert desk.host.kinds() == ["user", "assistant"]
 
 
@@ -203,9 +204,9 @@ async def test_a_passing_fault_is_repeated_once_in_one_place(desk, blocks):
 async def test_the_turn_limit_ends_a_loop(desk, scenario):
     """D13: finished calls stay in the history."""
     async with desk.open(max_turns=2) as runtime:
-        *_, usage, end = await desk.say(runtime, "loop")
+        *events, end = await desk.say(runtime, "loop")
     assert end.kind is FailureKind.TURN_LIMIT
-    assert usage.requests == 2
+    assert of(events, Usage)[-1].requests == 2
     assert len(scenario.SEEN) == 2
     assert desk.host.kinds() == ["user", "call", "out", "call", "out"]
 

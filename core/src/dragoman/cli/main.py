@@ -34,6 +34,7 @@ COMMANDS: Final = {
     "approvals": "list tool calls that wait for a person, and decide about them",
     "grants": "list tools that need not ask any more, and let them ask again",
     "sessions": "list sessions, show what each has, and mend a history",
+    "usage": "sum up what turns used of which models",
     "plugins": "list installed plugins",
     "schema": "print the manifest's JSON Schema, for editors",
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from functools import partial
 from typing import Final, TypeVar, cast
 
@@ -19,6 +19,7 @@ from dragoman.flow.attached import Attached
 from dragoman.flow.fetched import Fetched
 from dragoman.flow.leases import Leases
 from dragoman.flow.live import Live
+from dragoman.flow.modelcalls import ModelCalls
 from dragoman.flow.notices import notice_to
 from dragoman.flow.parts import parts_of
 from dragoman.flow.presses import as_text
@@ -117,6 +118,7 @@ class TurnRunner:
     limits: Limits
     leases: Leases
     fetched: Fetched
+    redact: Callable[[str], str]
 
     async def run(self, grant: TurnGrant, offer: Offer, running: Running) -> TurnGrant | None:
         """Run a turn; return the one that took the session over.
@@ -202,6 +204,8 @@ class TurnRunner:
         can = self._can(grant)
         allow = partial(self.hooks.outbound, turn=info)
         files = Attached(self.outbox.files, grant, can, allow, log)
+        keep = self.limits.requests_kept
+        calls = ModelCalls(self.store, self.clock, grant.lease, keep, self.redact, log)
         host = FencedTurnHost(
             self.store,
             self.clock,
@@ -210,6 +214,7 @@ class TurnRunner:
             self._memory(grant),
             files,
             self.fetched,
+            calls,
         )
         return Turn(grant, info, answer, [], view, live, host, running, log, self.sinks.open(info))
 
@@ -230,6 +235,7 @@ class TurnRunner:
         async with anyio.create_task_group() as tasks:
             if way.platform.capabilities.typing:
                 tasks.start_soon(keep_typing, way, address, self.clock, self.log)
+            tasks.start_soon(turn.host.calls.run)
             tasks.start_soon(turn.live.run if previews else partial(self._say_working, turn))
             end = await self._consume(turn)
             if previews:
@@ -398,6 +404,7 @@ class TurnRunner:
             failure=end.kind if isinstance(end, Failed) else None,
             detail=sanitise(end.detail) if isinstance(end, Failed) else turn.running.reason,
             usage=turn.answer.usage,
+            kept=await turn.host.calls.rest(),
             take_back=isinstance(end, Failed) and end.kind is FailureKind.CONTEXT_OVERFLOW,
             adoption=offer(),
             now=self.clock.now().timestamp(),
@@ -433,6 +440,7 @@ class TurnRunner:
             parts=parts,
             notices=tuple(notices),
             usage=turn.answer.usage,
+            kept=await turn.host.calls.rest(),
             now=now,
         )
         await self._written(turn, operation)

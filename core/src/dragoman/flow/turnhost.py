@@ -15,12 +15,14 @@ from dragoman.errors import StaleLease
 from dragoman.flow.attached import Attached
 from dragoman.flow.fetched import Fetched
 from dragoman.flow.leases import Leases
+from dragoman.flow.modelcalls import ModelCalls
 from dragoman.flow.presses import checked
 from dragoman.inputs import FetchedFile, TurnInput
 from dragoman.keys import new_id
 from dragoman.protocols import (
     Memory,
     MemoryStore,
+    ModelCall,
     Note,
     Records,
     ToolBegins,
@@ -127,6 +129,7 @@ class FencedTurnHost:
     memory: Memory | None
     attached: Attached
     fetched: Fetched
+    calls: ModelCalls
     suggested: tuple[str, ...] = ()
     """Answers that the turn offers."""
     _asked: Counter[tuple[str, str]] = attrs.field(factory=Counter)
@@ -177,6 +180,10 @@ class FencedTurnHost:
                 now=self._clock.now().timestamp(),
             )
         )
+
+    def model_called(self, call: ModelCall) -> None:
+        """Keep what was sent to a model."""
+        self.calls.add(call)
 
     async def attach(
         self, name: str, data: bytes, *, mime: str = "", kind: str = "file", caption: str = ""

@@ -145,6 +145,14 @@ class Limits:
         validator=gt(0),
         metadata=_help("largest file that is sent or fetched, bytes"),
     )
+    requests_kept: int = attrs.field(
+        default=20,
+        validator=ge(0),
+        metadata=_help(
+            "newest turns of a session of which is kept what was sent to models, to be shown by "
+            "dragoman runs show --request; 0 keeps none"
+        ),
+    )
     hook_timeout: float = attrs.field(
         default=10.0, validator=gt(0), metadata=_help("longest time of one hook call, seconds")
     )

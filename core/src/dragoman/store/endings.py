@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from dragoman.errors import StaleLease
 from dragoman.states import DeliveryState, EventState, TurnState
+from dragoman.store.calls import add_usage, insert_calls
 from dragoman.store.codec import buttons_to_json, dump, dump_rows, file_to_json
 from dragoman.store.deliveries import OPEN, next_place
-from dragoman.store.operations import Ended, Finish, Part, Recover, Recovered, TurnGrant
+from dragoman.store.operations import Ended, Finish, Part, Pause, Recover, Recovered, TurnGrant
 from dragoman.store.records import take_back
 from dragoman.store.transaction import Answer, Row, Transaction
 from dragoman.store.turns import (
@@ -29,8 +30,7 @@ async def finish(tx: Transaction, batch: Sequence[Finish]) -> list[Answer]:
         for row in await tx.set(
             """
             UPDATE agent_runs SET state = j.value ->> 2, failure = j.value ->> 3,
-                detail = j.value ->> 4, saved = NULL, ended_at = j.value ->> 5, requests = j.value ->> 6,
-                input_tokens = j.value ->> 7, output_tokens = j.value ->> 8
+                detail = j.value ->> 4, saved = NULL, ended_at = j.value ->> 5
             FROM json_each(?) AS j
             WHERE agent_runs.id = j.value ->> 0 AND agent_runs.fence = j.value ->> 1
               AND agent_runs.state = 'running'
@@ -44,6 +44,7 @@ async def finish(tx: Transaction, batch: Sequence[Finish]) -> list[Answer]:
     if live:
         await _settle_inputs(tx, live)
         await owe_parts(tx, [(op.lease.turn_id, op.parts, op.now) for op in live])
+        await account(tx, live)
         if unwanted := [op.lease.turn_id for op in live if op.take_back]:
             await take_back(tx, unwanted)
         grants = await take_over(
@@ -70,9 +71,6 @@ def _run_row(op: Finish) -> tuple[object, ...]:
         op.failure.value if op.failure else None,
         op.detail,
         op.now,
-        op.usage.requests,
-        op.usage.input_tokens,
-        op.usage.output_tokens,
     )
 
 
@@ -109,6 +107,14 @@ def _refusal(op: Finish) -> str:
     """Return why the inputs of a turn have no answer; empty where they have one."""
     unanswered = op.state in {TurnState.CANCELLED, TurnState.INTERRUPTED}
     return (op.detail or op.state.value) if unanswered else ""
+
+
+async def account(tx: Transaction, batch: Sequence[Finish | Pause]) -> None:
+    """Add up what turns have used, and keep what they asked models."""
+    if used := [(op.lease.turn_id, usage) for op in batch for usage in op.usage]:
+        await add_usage(tx, used)
+    if kept := [(op.lease, op.kept) for op in batch if op.kept.calls]:
+        await insert_calls(tx, kept)
 
 
 async def owe_parts(tx: Transaction, replies: Sequence[tuple[str, Sequence[Part], float]]) -> None:

@@ -16,6 +16,9 @@ from dragoman.keys import ConversationKey
 from dragoman.messages import Button, Inbound, Lane
 from dragoman.runevents import FailureKind, Usage
 from dragoman.states import ApprovalState, DeliveryState, EventState, TurnState
+from dragoman.store.requests import KeepCalls as KeepCalls
+from dragoman.store.requests import KeptCall as KeptCall
+from dragoman.store.requests import KeptCalls as KeptCalls
 from dragoman.store.values import Adoption as Adoption
 from dragoman.store.values import Approval as Approval
 from dragoman.store.values import Delivery as Delivery
@@ -245,6 +248,7 @@ class Finish(Operation[Ended]):
     succeeded or failed is answered, the others are merged into it; those of a cancelled or
     interrupted one are refused, with ``detail`` or the state as the reason. ``take_back`` removes
     what the turn has put into its session's records: its inputs' items, and generations it began.
+    ``usage`` is by model, and adds to what the turn used before.
     """
 
     about: ClassVar[tuple[str, ...]] = ("lease.turn_id",)
@@ -255,7 +259,8 @@ class Finish(Operation[Ended]):
     parts: tuple[Part, ...] = ()
     failure: FailureKind | None = None
     detail: str = ""
-    usage: Usage = attrs.field(factory=Usage)
+    usage: tuple[Usage, ...] = ()
+    kept: KeptCalls = attrs.field(factory=KeptCalls)
     take_back: bool = False
     adoption: Adoption | None = None
     now: float
@@ -283,7 +288,8 @@ class Pause(Operation[None]):
     questions: tuple[Question, ...] = attrs.field(validator=attrs.validators.min_len(1))
     parts: tuple[Part, ...] = ()
     notices: tuple[Delivery, ...] = ()
-    usage: Usage = attrs.field(factory=Usage)
+    usage: tuple[Usage, ...] = ()
+    kept: KeptCalls = attrs.field(factory=KeptCalls)
     now: float
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dragoman.errors import StaleLease
 from dragoman.states import ApprovalState, EventState, TurnState
 from dragoman.store.deliveries import insert_notices
-from dragoman.store.endings import owe_parts
+from dragoman.store.endings import account, owe_parts
 from dragoman.store.operations import EndWaiting, Pause
 from dragoman.store.transaction import Answer, Transaction
 
@@ -18,25 +18,13 @@ async def pause(tx: Transaction, batch: Sequence[Pause]) -> list[Answer]:
         row[0]
         for row in await tx.set(
             """
-            UPDATE agent_runs SET state = 'waiting', saved = j.value ->> 2,
-                requests = j.value ->> 3, input_tokens = j.value ->> 4,
-                output_tokens = j.value ->> 5
+            UPDATE agent_runs SET state = 'waiting', saved = j.value ->> 2
             FROM json_each(?) AS j
             WHERE agent_runs.id = j.value ->> 0 AND agent_runs.fence = j.value ->> 1
               AND agent_runs.state = 'running'
             RETURNING agent_runs.id
             """,
-            [
-                (
-                    op.lease.turn_id,
-                    op.lease.fence,
-                    op.saved,
-                    op.usage.requests,
-                    op.usage.input_tokens,
-                    op.usage.output_tokens,
-                )
-                for op in batch
-            ],
+            [(op.lease.turn_id, op.lease.fence, op.saved) for op in batch],
         )
     }
     live = [op for op in batch if op.lease.turn_id in paused]
@@ -45,6 +33,7 @@ async def pause(tx: Transaction, batch: Sequence[Pause]) -> list[Answer]:
         await insert_notices(tx, op.notices)
     if live:
         await _ask(tx, live)
+        await account(tx, live)
     same = await _paused_before(tx, [op for op in batch if op.lease.turn_id not in paused])
     return [
         None

@@ -6,7 +6,7 @@ The file is opened read-only: no lock is taken, nothing is migrated, and whoever
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +14,7 @@ from typing import Any, Final
 import attrs
 
 from dragoman.errors import StoreUnavailable
+from dragoman.store.modeltrace import CALLS, USED, sent, total, usage_query
 from dragoman.store.schema import VERSION
 
 
@@ -73,10 +74,10 @@ _SESSION: Final = f"""
     {_tally("after_restart", "parts")} AS after_restart
     FROM platform_sessions AS s WHERE s.id = :id
 """
-_TURN: Final = """
+_TURN: Final = f"""
     SELECT r.id AS turn, r.state, s.id AS session, s.profile, s.runtime, r.attempt, r.fence,
-        r.owner, r.started_at, r.ended_at, r.failure, r.detail, r.requests, r.input_tokens,
-        r.output_tokens
+        r.owner, r.started_at, r.ended_at, r.failure, r.detail,
+        {", ".join(map(total, ("requests", "input_tokens", "output_tokens")))}
     FROM agent_runs AS r JOIN platform_sessions AS s ON s.id = r.session_id
 """
 _EVENT: Final = """
@@ -175,6 +176,18 @@ class Trace:
         """Return what another module's query finds."""
         return self._table(name, sql, listed=listed, **values)
 
+    def sent(self, any_id: str) -> tuple[tuple[int, str | None], ...]:
+        """Return each call of the turn that an id belongs to: its number, and what was sent."""
+        for kind, found in self._table("ids", _FIND, id=any_id).rows:
+            if kind == "turn":
+                return tuple(sent(self._db, found))
+        return ()
+
+    def usage(self, by: Sequence[str], since: float, until: float) -> Table:
+        """Return what turns used that began in a time; ``by`` are words of `modeltrace.GROUPS`."""
+        name = "usage" if by else "total"
+        return self._table(name, usage_query(by), listed=True, since=since, until=until)
+
     def _turn(self, turn_id: str) -> tuple[Table, ...]:
         """Return what belongs to a turn, in the order in which it came about."""
         turn = self._table("turn", f"{_TURN} WHERE r.id = :id", id=turn_id)
@@ -182,6 +195,8 @@ class Trace:
             *(self.session(row[turn.columns.index("session")]) for row in turn.rows),
             self._events("turn_id = :id", turn_id),
             turn,
+            self._table("usage", USED, id=turn_id),
+            self._table("calls", CALLS, id=turn_id),
             self._table("tools", _CALLS, id=turn_id),
             self._table(
                 "questions",

@@ -19,6 +19,7 @@ from dragoman.errors import StoreError, StoreUnavailable
 from dragoman.store import (
     admission,
     approvals,
+    calls,
     deliveries,
     endings,
     events,
@@ -46,6 +47,7 @@ EXECUTORS: Final[dict[type[Operation[Any]], Executor]] = {
     ops.BeginTool: journal.begin_tool,
     ops.EndTool: journal.end_tool,
     ops.AppendRecords: records.append_records,
+    ops.KeepCalls: calls.keep_calls,
     ops.OpenPart: deliveries.open_part,
     ops.Shown: deliveries.shown,
     ops.Pause: pauses.pause,

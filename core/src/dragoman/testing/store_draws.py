@@ -48,7 +48,7 @@ class Draws(Choices):
             often = 4 if self.running() else 1
             kinds += [(often, self.finish), (often, self.append), (often, self.open_part)]
             kinds += [(often, self.shown), (often, self.absorb), (often, self.begin_tool)]
-            kinds += [(often, self.recover)]
+            kinds += [(often, self.recover), (often, self.keep_calls)]
             kinds += [(often, self.pause), (1, self.end_waiting)]
         if self.model.questions:
             kinds += [(6, self.decide), (1, self.expire), (1, self.revoke)]
@@ -192,11 +192,47 @@ class Draws(Choices):
             parts=self.parts(lease.turn_id),
             failure=self.data.draw(st.none() | st.sampled_from(FailureKind)),
             detail=self.data.draw(TEXTS),
-            usage=Usage(requests=self.data.draw(st.integers(0, 3))),
+            usage=self.usage(),
+            kept=self.one([ops.KeptCalls(), self.kept()]),
             take_back=self.data.draw(st.booleans()),
             adoption=self.adoption() if self.mostly() else None,
             now=self.data.draw(TIMES),
         )
+
+    def usage(self) -> tuple[Usage, ...]:
+        """Return what a run used of a model, of two, or of none."""
+        count = st.integers(0, 3)
+        models = self.one([[], ["large"], ["large", ""]])
+        return tuple(
+            Usage(
+                self.data.draw(count),
+                self.data.draw(count),
+                self.data.draw(count),
+                model,
+                cost=self.one([None, 0.5]),
+            )
+            for model in models
+        )
+
+    def kept(self) -> ops.KeptCalls:
+        """Return calls of models, some with what was sent."""
+        words = st.lists(st.sampled_from(["a", "b", "c", "d é"]), max_size=4)
+        calls = [
+            ops.KeptCall(
+                id=self.name("call"),
+                model="large",
+                begun_at=NOW,
+                ended_at=NOW,
+                outcome="completed",
+                pieces=tuple(self.data.draw(words)),
+            )
+            for _ in range(self.one([1, 2]))
+        ]
+        return ops.KeptCalls(tuple(calls), self.one([2, 1, 0]))
+
+    def keep_calls(self) -> ops.KeepCalls:
+        """A turn has asked models."""
+        return ops.KeepCalls(lease=self.lease(), kept=self.kept())
 
     def parts(self, turn_id: str) -> tuple[ops.Part, ...]:
         """Return some of the turn's rows, in order, and up to two new ones."""
@@ -234,7 +270,8 @@ class Draws(Choices):
             ),
             parts=self.parts(lease.turn_id),
             notices=(self.notice(),),
-            usage=Usage(requests=self.data.draw(st.integers(0, 3))),
+            usage=self.usage(),
+            kept=self.kept(),
             now=self.data.draw(TIMES),
         )
 

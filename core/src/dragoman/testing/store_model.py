@@ -22,6 +22,7 @@ from dragoman.testing.store_model_rows import (
     ModelCall,
     ModelDelivery,
     ModelEvent,
+    ModelledCall,
     ModelQuestion,
     ModelRecord,
     ModelTurn,
@@ -47,6 +48,8 @@ class StoreModel:
     """By id, in the order in which they were asked."""
     grants: dict[tuple[str, str, str], str] = attrs.field(factory=dict)
     """By conversation, profile and tool: who granted it."""
+    requests: dict[str, ModelledCall] = attrs.field(factory=dict)
+    """Calls of models by their ids, the newest last."""
     values: dict[tuple[str, str], str] = attrs.field(factory=dict)
     sessions: dict[SessionKey, str] = attrs.field(factory=dict)
     keys: dict[ConversationKey, int] = attrs.field(factory=dict)

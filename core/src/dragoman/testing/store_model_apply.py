@@ -33,6 +33,7 @@ _RULES: Final[dict[type[ops.Operation[Any]], Callable[[StoreModel, Any, Any], An
     ops.Renew: turns.renew,
     ops.Reset: turns.reset,
     ops.AppendRecords: turns.append_records,
+    ops.KeepCalls: turns.keep_calls,
     ops.BeginTool: turns.begin_tool,
     ops.EndTool: turns.end_tool,
     ops.Recover: recover,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dragoman.runevents import Usage
 from dragoman.states import ApprovalState, DeliveryState, EventState, TurnState
 from dragoman.store import operations as ops
 from dragoman.testing.store_model import StoreModel
-from dragoman.testing.store_model_rows import ModelDelivery, ModelQuestion, ModelTurn
+from dragoman.testing.store_model_rows import ModelDelivery, ModelledCall, ModelQuestion, ModelTurn
 
 
 def settle_parts(model: StoreModel, op: ops.Finish | ops.Pause) -> None:
@@ -31,6 +32,42 @@ def settle_parts(model: StoreModel, op: ops.Finish | ops.Pause) -> None:
     _abandon(rows)
 
 
+def account(model: StoreModel, op: ops.Finish | ops.Pause) -> None:
+    """Add up what a turn used, and note what it asked models."""
+    used = model.turns[op.lease.turn_id].usage
+    for usage in op.usage:
+        used[usage.model] = _sum(used.get(usage.model), usage)
+    if op.kept.calls:
+        keep(model, op.lease, op.kept)
+
+
+def _sum(before: Usage | None, more: Usage) -> Usage:
+    if before is None:
+        return more
+    costs = [cost for cost in (before.cost, more.cost) if cost is not None]
+    return Usage(
+        before.requests + more.requests,
+        before.input_tokens + more.input_tokens,
+        before.output_tokens + more.output_tokens,
+        more.model,
+        before.cached_tokens + more.cached_tokens,
+        before.reasoning_tokens + more.reasoning_tokens,
+        sum(costs) if costs else None,
+    )
+
+
+def keep(model: StoreModel, lease: ops.TurnLease, kept: ops.KeptCalls) -> None:
+    """Note calls that are new; of older turns than the newest ones, forget what was sent."""
+    for call in kept.calls:
+        new = ModelledCall(call, lease.turn_id, lease.session_id, call.pieces or None)
+        model.requests.setdefault(call.id, new)
+    own = [one for one in model.requests.values() if one.session_id == lease.session_id]
+    newest = list(dict.fromkeys(one.turn_id for one in reversed(own) if one.sent is not None))
+    for one in own:
+        if one.turn_id in newest[kept.turns :]:
+            one.sent = None
+
+
 def _abandon(rows: list[ModelDelivery]) -> None:
     for row in rows:
         if row.growing:
@@ -43,7 +80,8 @@ def pause(model: StoreModel, op: ops.Pause, _: object) -> None:
     if turn.state is not TurnState.RUNNING:
         return
     turn.move(TurnState.WAITING)
-    turn.saved, turn.usage = op.saved, op.usage
+    turn.saved = op.saved
+    account(model, op)
     settle_parts(model, op)
     for notice in op.notices:
         model.notify(notice)

@@ -63,7 +63,8 @@ class ModelTurn:
     ended_at: float | None = None
     failure: FailureKind | None = None
     detail: str = ""
-    usage: Usage = attrs.field(factory=Usage)
+    usage: dict[str, Usage] = attrs.field(factory=dict)
+    """By model."""
     saved: str | None = None
     """What a pause has kept, until something is done that cannot be repeated."""
 
@@ -164,3 +165,13 @@ class ModelCall:
     begun_at: float
     result: str | None = None
     ended_at: float | None = None
+
+
+@attrs.define(eq=False)
+class ModelledCall:
+    """A call of a model; ``sent`` is ``None`` where it is not kept."""
+
+    kept: ops.KeptCall
+    turn_id: str
+    session_id: str
+    sent: tuple[str, ...] | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dragoman.states import EventState, TurnState
 from dragoman.store import operations as ops
 from dragoman.testing.store_model import StoreModel
-from dragoman.testing.store_model_pauses import go_on, settle_parts
+from dragoman.testing.store_model_pauses import account, go_on, keep, settle_parts
 from dragoman.testing.store_model_rows import ModelCall
 
 
@@ -32,7 +32,8 @@ def finish(model: StoreModel, op: ops.Finish, answer: ops.Ended) -> ops.Ended:
     if turn.state is TurnState.RUNNING:
         turn.move(op.state)
         turn.ended_at, turn.failure = op.now, op.failure
-        turn.detail, turn.usage, turn.saved = op.detail, op.usage, None
+        turn.detail, turn.saved = op.detail, None
+        account(model, op)
         _settle_inputs(model, op)
         settle_parts(model, op)
         if op.take_back:
@@ -106,3 +107,8 @@ def end_tool(model: StoreModel, op: ops.EndTool, _: object) -> None:
     call = model.calls.get(op.effect_key)
     if call and call.turn_id == op.lease.turn_id and call.result is None:
         call.result, call.ended_at = op.result, op.now
+
+
+def keep_calls(model: StoreModel, op: ops.KeepCalls, _: object) -> None:
+    """Note calls of models, whose turn runs."""
+    keep(model, op.lease, op.kept)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final
+
+import attrs
 
 from dragoman.states import (
     DELIVERY_EDGES,
@@ -78,6 +81,8 @@ async def check_rows(store: SqliteStore, model: StoreModel) -> None:
     await _check_records(store, model)
     await _check_calls(store, model)
     await _check_questions(store, model)
+    await _check_usage(store, model)
+    await _check_asked(store, model)
 
 
 async def _check_events(store: SqliteStore, model: StoreModel) -> None:
@@ -103,7 +108,7 @@ async def _check_turns(store: SqliteStore, model: StoreModel) -> None:
     assert await _rows(
         store,
         "SELECT id, session_id, state, fence, attempt, owner, lease_until, ended_at, failure,"
-        " detail, requests FROM agent_runs",
+        " detail FROM agent_runs",
     ) == _sorted(
         (
             turn.wish.turn_id,
@@ -116,7 +121,6 @@ async def _check_turns(store: SqliteStore, model: StoreModel) -> None:
             turn.ended_at,
             turn.failure.value if turn.failure else None,
             turn.detail,
-            turn.usage.requests,
         )
         for turn in model.turns.values()
     )
@@ -206,6 +210,45 @@ async def _check_questions(store: SqliteStore, model: StoreModel) -> None:
     assert saved == _sorted(
         (name, turn.saved) for name, turn in model.turns.items() if turn.saved is not None
     )
+
+
+async def _check_usage(store: SqliteStore, model: StoreModel) -> None:
+    """What is used is added up, by turn and model."""
+    assert await _rows(
+        store,
+        "SELECT turn_id, requests, input_tokens, output_tokens, model, cached_tokens,"
+        " reasoning_tokens, cost FROM turn_usage",
+    ) == _sorted(
+        (turn.wish.turn_id, *attrs.astuple(usage))
+        for turn in model.turns.values()
+        for usage in turn.usage.values()
+    )
+
+
+async def _check_asked(store: SqliteStore, model: StoreModel) -> None:
+    """Each request that is kept can be put together again, and no piece is there for nothing."""
+    pieces = {
+        (row[0], row[1]): row[2]
+        for row in await _rows(store, "SELECT session_id, number, text FROM model_pieces")
+    }
+    rows = await _rows(store, "SELECT id, session_id, turn_id, pieces FROM model_calls")
+    used = set()
+    found = []
+    for id_, session_id, turn_id, ranges in rows:
+        names = [
+            (session_id, number)
+            for first, last in json.loads(ranges or "[]")
+            for number in range(first, last + 1)
+        ]
+        used.update(names)
+        sent = tuple(pieces[name] for name in names) if ranges else None
+        found.append((id_, session_id, turn_id, sent))
+    assert _sorted(found) == _sorted(
+        (id_, call.session_id, call.turn_id, call.sent) for id_, call in model.requests.items()
+    )
+    assert used == set(pieces)
+    texts = [(name[0], text) for name, text in pieces.items()]
+    assert len(texts) == len(set(texts))
 
 
 async def _check_open_turns(store: SqliteStore) -> None:

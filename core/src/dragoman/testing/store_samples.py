@@ -175,6 +175,10 @@ async def _append_records(scene: Scene) -> ops.AppendRecords:
     )
 
 
+async def _keep_calls(scene: Scene) -> ops.KeepCalls:
+    return scene.keep_calls(await scene.running())
+
+
 async def _put_value(scene: Scene) -> ops.PutValue:
     del scene
     return ops.PutValue(component="memories.notes", name="a", value="1")
@@ -212,6 +216,7 @@ SAMPLES: Final[dict[type[ops.Operation[Any]], Sample]] = {
     ops.BeginTool: Sample(_begin_tool),
     ops.EndTool: Sample(_end_tool),
     ops.AppendRecords: Sample(_append_records),
+    ops.KeepCalls: Sample(_keep_calls),
     ops.PutValue: Sample(_put_value),
     ops.DeleteValue: Sample(_delete_value, lambda _: False),
 }

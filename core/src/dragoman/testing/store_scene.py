@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
@@ -179,6 +179,28 @@ class Scene:
         """Return the end of a call in a turn."""
         key = f"{grant.lease.turn_id}/{call}"
         return ops.EndTool(lease=grant.lease, effect_key=key, result='"done"', now=NOW)
+
+    def kept(self, *sent: Sequence[str], turns: int = 2) -> ops.KeptCalls:
+        """Return calls that sent these pieces."""
+        calls = [
+            ops.KeptCall(
+                id=new_id("call"),
+                model="large",
+                begun_at=NOW,
+                ended_at=NOW + 1,
+                outcome="completed",
+                request_id="req_1",
+                response_id="resp_1",
+                pieces=tuple(pieces),
+            )
+            for pieces in sent
+        ]
+        return ops.KeptCalls(tuple(calls), turns)
+
+    def keep_calls(self, grant: ops.TurnGrant, *, turns: int = 2) -> ops.KeepCalls:
+        """Return two calls of a turn, of which the second repeats the first."""
+        kept = self.kept(["[", "one", "]"], ["[", "one", ",two", "]"], turns=turns)
+        return ops.KeepCalls(lease=grant.lease, kept=kept)
 
     def shown(self, grant: ops.TurnGrant, text: str) -> ops.Shown:
         """Return what the first part of a turn shows."""

@@ -11,6 +11,7 @@ from agents.retry import RetryDecision, RetryPolicyContext
 from openai import AsyncOpenAI
 
 from dragoman import NetworkPolicy
+from dragoman_openai import calls
 from dragoman_openai.config import OFFICIAL_SERVER, OpenAIConfig
 
 _CONNECTIONS: Final = httpx2.Limits(
@@ -42,7 +43,7 @@ def make_client(
         timeout=timeout,
         limits=_CONNECTIONS,
         follow_redirects=True,
-        event_hooks={"response": list(on_response)},
+        event_hooks=calls.hooks(on_response),
     )
     key = config.api_key
     return AsyncOpenAI(
@@ -58,7 +59,9 @@ def run_config(config: OpenAIConfig, client: AsyncOpenAI, **changes: Any) -> Run
     """Return what all runs have in common; ``changes`` are one run's own settings."""
     chat = config.api == "chat"
     return RunConfig(
-        model_provider=OpenAIProvider(openai_client=client, use_responses=not chat),
+        model_provider=calls.WatchedProvider(
+            OpenAIProvider(openai_client=client, use_responses=not chat)
+        ),
         model_settings=ModelSettings(
             retry=ModelRetrySettings(max_retries=config.retries, policy=_may_repeat),
             include_usage=True if chat else None,

@@ -25,7 +25,9 @@ class Feed:
     _closed: bool = False
 
     def put(self, event: RunEvent) -> None:
-        """Add an event."""
+        """Add an event; behind the end it is too late for one."""
+        if self._closed:
+            return
         if isinstance(event, TextDelta):
             if event.block != self._block:
                 self._flush()

@@ -11,6 +11,8 @@ import attrs
 from agents import Agent, FunctionTool, Handoff, HostedMCPTool, RunContextWrapper
 
 from dragoman_openai import file_tools, memory_tools
+from dragoman_openai.calls import watched
+from dragoman_openai.inner import showing
 from dragoman_openai.journal import journalled
 
 AnyAgent: TypeAlias = Agent[Any]
@@ -73,7 +75,10 @@ def build(root: AnyAgent, read_only: Iterable[str] = ()) -> Graph:
     """
     originals = list(_reachable(root, inner=False))
     harmless = frozenset(read_only)
-    copies = {id(agent): agent.clone(tools=_tools(agent, harmless)) for agent in originals}
+    copies = {
+        id(agent): agent.clone(tools=_tools(agent, harmless), model=watched(agent.model))
+        for agent in originals
+    }
     tools: set[str] = set()
     for agent in originals:
         handoffs = [_rewired(each, copies) for each in agent.handoffs]
@@ -135,7 +140,7 @@ def _tools(agent: AnyAgent, read_only: frozenset[str]) -> list[Any]:
     taken = {_tool_name(tool) for tool in agent.tools}
     added = [*memory_tools.memory_tools(), *file_tools.file_tools()]
     return [
-        *(journalled(tool, read_only) for tool in agent.tools),
+        *(journalled(showing(tool), read_only) for tool in agent.tools),
         *(journalled(tool, _READ_ONLY) for tool in added if tool.name not in taken),
     ]
 

@@ -22,6 +22,7 @@ from dragoman import (
     TurnRequest,
 )
 from dragoman_openai import agents, errors, trimming
+from dragoman_openai.calls import watch
 from dragoman_openai.client import make_client
 from dragoman_openai.config import OpenAIConfig
 from dragoman_openai.feed import Feed
@@ -93,6 +94,7 @@ class OpenAIRuntime:
     async def _run(self, request: TurnRequest, host: TurnHost, feed: Feed, writes: Writes) -> None:
         """Make the run's parts and run it. Failing to make them is the end of the turn, too."""
         await self._warm.wait()
+        watch(host, feed, self._host.clock)
         try:
             graph = await self._agents.of(request.profile)
         except Exception as error:  # noqa: BLE001 - the operator's function may raise anything

@@ -23,7 +23,6 @@ from dragoman import (
     StoreError,
     TextBlock,
     TextDelta,
-    Usage,
 )
 from dragoman_openai import errors
 from dragoman_openai.client import run_config
@@ -122,7 +121,6 @@ class TurnRun:
     clock: Clock
     log: logging.Logger
     _translator: Translator = attrs.field(init=False)
-    _results: list[RunResultStreaming] = attrs.field(factory=list, init=False)
     _held: list[RunEvent] = attrs.field(factory=list, init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -137,7 +135,6 @@ class TurnRun:
             with anyio.CancelScope(shield=True):
                 await self._store_what_was_shown(end)
                 await self._tools_down()
-        self.feed.put(self._usage())
         self.feed.close(end)
 
     async def _tools_down(self) -> None:
@@ -199,7 +196,6 @@ class TurnRun:
                 call_model_input_filter=self.trim if self.trim.wanted else None,
             ),
         )
-        self._results.append(result)
         events = result.stream_events()
         try:
             async for event in events:
@@ -282,11 +278,3 @@ class TurnRun:
                 self.context.turn_id,
                 type(error).__name__,
             )
-
-    def _usage(self) -> Usage:
-        counts = [result.context_wrapper.usage for result in self._results]
-        return Usage(
-            requests=sum(usage.requests for usage in counts),
-            input_tokens=sum(usage.input_tokens for usage in counts),
-            output_tokens=sum(usage.output_tokens for usage in counts),
-        )

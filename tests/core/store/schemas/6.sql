@@ -20,6 +20,7 @@ CREATE TABLE channel_moves (
         new TEXT NOT NULL,
         PRIMARY KEY (platform, workspace, old)
     ) WITHOUT ROWID;
+INSERT INTO "channel_moves" VALUES('stub','','8','9');
 CREATE TABLE component_values (
         component TEXT NOT NULL,
         name TEXT NOT NULL,
