@@ -55,6 +55,7 @@ _BROKEN: Final = re.compile(
     r"|item with id '?rs_\w+'? not found",
     re.IGNORECASE,
 )
+_LOST: Final = frozenset({"previous_response_not_found", "conversation_not_found"})
 _WORD: Final = re.compile(r"[\w.-]{1,80}", re.ASCII)
 
 
@@ -69,6 +70,13 @@ def classify(error: BaseException) -> Failed:
 def is_broken_history(error: BaseException) -> bool:
     """Whether a model service refused the history because an item lacks its other half."""
     return isinstance(error, openai.APIError) and _BROKEN.search(error.message) is not None
+
+
+def is_lost(error: BaseException) -> bool:
+    """Whether a model service does not know the past that it was named."""
+    if isinstance(error, openai.NotFoundError):
+        return True
+    return isinstance(error, openai.BadRequestError) and error.code in _LOST
 
 
 def _kind(error: BaseException) -> FailureKind:

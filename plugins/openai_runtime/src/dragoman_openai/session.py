@@ -88,6 +88,14 @@ class RecordsSession:
         del wrapper
         await self._begin_anew(())
 
+    async def stored(self) -> list[Item]:
+        """Return the newest items as they are stored, as many as a model may be sent."""
+        return history.decode(await self._records.read(self._limits.items))
+
+    async def replace(self, items: Sequence[Item]) -> None:
+        """Begin a history of these items, in one write."""
+        await self._begin_anew([history.encode(item) for item in items])
+
     async def keep_last_turn(self) -> None:
         """Begin a history of the newest turn only, for a service that refuses what is before."""
         stored = await self._records.read(self._limits.items)
