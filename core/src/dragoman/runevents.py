@@ -120,6 +120,7 @@ class Notice:
 
 
 _COUNT: Final = and_(instance_of(int), ge(0), lt(1 << 53))
+_COST: Final = optional(and_(instance_of((int, float)), ge(0), lt(math.inf)))
 
 
 @attrs.frozen
@@ -136,7 +137,7 @@ class Usage:
     model: str = attrs.field(default="", validator=instance_of(str))
     cached_tokens: int = attrs.field(default=0, validator=_COUNT)
     reasoning_tokens: int = attrs.field(default=0, validator=_COUNT)
-    cost: float | None = attrs.field(default=None, validator=optional([ge(0), lt(math.inf)]))
+    cost: float | None = attrs.field(default=None, validator=_COST)
 
 
 @attrs.frozen

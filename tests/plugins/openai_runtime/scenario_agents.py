@@ -241,5 +241,7 @@ def make_with_much(profile: str, other: str) -> Agent[Any]:
 
 async def make_async() -> Agent[Any]:
     return make()
+
+
 cheap = Agent(name="cheap", model="small", instructions="Answer.")
 mixed = Agent(name="mixed", model="large", instructions="Receive.", handoffs=[cheap])

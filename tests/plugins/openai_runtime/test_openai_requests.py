@@ -138,7 +138,9 @@ async def test_known_secrets_and_headers_are_not_kept(deployed, llmock, tmp_path
     llmock.script(text("I will not tell."))
     async with deployed() as stage:
         await say(stage, "my password is hunter2-canary, keep it")
-        (count,) = (await stage.rows("SELECT count(*) FROM model_pieces WHERE text LIKE ?", "%[secret]%"))[0]
+        (count,) = (
+            await stage.rows("SELECT count(*) FROM model_pieces WHERE text LIKE ?", "%[secret]%")
+        )[0]
         assert count == 1
         pieces = await stage.rows("SELECT text FROM model_pieces WHERE text LIKE ?", "%canary%")
         assert pieces == []

@@ -16,7 +16,17 @@ import anyio
 import attrs
 
 from dragoman.errors import StoreError, StoreUnavailable
-from dragoman.store import admission, calls, deliveries, endings, events, journal, records, sessions, turns
+from dragoman.store import (
+    admission,
+    calls,
+    deliveries,
+    endings,
+    events,
+    journal,
+    records,
+    sessions,
+    turns,
+)
 from dragoman.store import operations as ops
 from dragoman.store.operations import Operation
 from dragoman.store.transaction import Answer, Transaction

@@ -97,9 +97,9 @@ def keep_calls(model: StoreModel, op: ops.KeepCalls, _: object) -> None:
 
 def _keep(model: StoreModel, lease: ops.TurnLease, kept: ops.KeptCalls) -> None:
     """Note calls that are new; of older turns than the newest ones, forget what was sent."""
-    for call in kept.calls:
-        new = ModelledCall(call, lease.turn_id, lease.session_id, call.pieces or None)
-        model.asked.setdefault(call.id, new)
+    for new in kept.calls:
+        row = ModelledCall(lease.turn_id, lease.session_id, new.pieces or None)
+        model.asked.setdefault(new.id, row)
     own = [call for call in model.asked.values() if call.session_id == lease.session_id]
     newest = list(dict.fromkeys(call.turn_id for call in reversed(own) if call.sent is not None))
     for call in own:

@@ -75,7 +75,10 @@ def build(root: AnyAgent, read_only: Iterable[str] = ()) -> Graph:
     """
     originals = list(_reachable(root, inner=False))
     harmless = frozenset(read_only)
-    copies = {id(agent): agent.clone(tools=_tools(agent, harmless), model=watched(agent.model)) for agent in originals}
+    copies = {
+        id(agent): agent.clone(tools=_tools(agent, harmless), model=watched(agent.model))
+        for agent in originals
+    }
     tools: set[str] = set()
     for agent in originals:
         handoffs = [_rewired(each, copies) for each in agent.handoffs]
