@@ -18,6 +18,7 @@ from dragoman.capabilities import Capabilities
 from dragoman.inputs import FetchedFile, TurnInput
 from dragoman.messages import Address, Attachment, Deliver, Outbound, Receipt
 from dragoman.runevents import RunEvent
+from dragoman.states import ApprovalState
 
 
 class Platform(Protocol):
@@ -133,7 +134,8 @@ class Probes(Protocol):
 class RuntimeCapabilities:
     """What a runtime can do beyond one answer per turn.
 
-    ``journal`` promises that each side effect begins only after `TurnHost.tool_begins` said so:
+    ``approve`` says that it may pause for a person's decision, and ``resume`` that it goes on from
+    what `dragoman.Paused` saved, in any process. ``journal`` promises that each side effect begins only after `TurnHost.tool_begins` said so:
     without it a turn is never repeated after a crash. ``steer`` says that the runtime asks
     `TurnHost.offered` for what people said meanwhile, and yields `InputConsumed` for what it took.
     """
@@ -147,6 +149,19 @@ class RuntimeCapabilities:
     """Whether every write of a turn is refused once its lease is stale."""
 
 
+@attrs.frozen
+class Decision:
+    """What was decided on a call that a turn asked about with `dragoman.ApprovalRequested`.
+
+    Anything but an approval means that the call must not run; ``reason`` is a person's own words.
+    """
+
+    call_id: str
+    tool: str
+    verdict: ApprovalState
+    reason: str = attrs.field(default="", repr=False)
+
+
 @attrs.frozen(kw_only=True)
 class TurnRequest:
     """What a runtime is asked to do.
@@ -154,6 +169,11 @@ class TurnRequest:
     ``inputs`` are already part of the session's records: core wrote what
     `Runtime.encode_input` returned in the transaction that started the turn. ``attempt`` counts
     from one; it is greater when a crash cut an earlier attempt off, whose records are gone.
+
+    A turn that had paused goes on: ``saved`` is the state of its `dragoman.Paused`, and
+    ``decisions`` are all that were made in it, in the order of the questions. Its records are as
+    the pause left them. A state that cannot be used any more is a failure of the kind
+    `dragoman.FailureKind.STATE_LOST`.
     """
 
     turn_id: str
@@ -163,6 +183,8 @@ class TurnRequest:
     address: Address
     inputs: tuple[TurnInput, ...]
     attempt: int = 1
+    saved: str | None = attrs.field(default=None, repr=False)
+    decisions: tuple[Decision, ...] = ()
 
 
 class Records(Protocol):
@@ -326,6 +348,10 @@ class TurnHost(Protocol):
         Whoever presses one says its text. At most 5, each of 1 to 40 characters; a second call
         replaces the first. Raises `ValueError`, and `dragoman.StaleLease`.
         """
+        ...
+
+    async def granted(self, tool: str) -> bool:
+        """Whether a person has said that this tool need not ask in this conversation any more."""
         ...
 
     async def offered(self) -> Sequence[TurnInput]:

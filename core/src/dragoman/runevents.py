@@ -25,9 +25,12 @@ class FailureKind(enum.Enum):
     GUARDRAIL = "guardrail"
     TURN_LIMIT = "turn_limit"
     CONTEXT_OVERFLOW = "context_overflow"
+    HISTORY = "history"
     TIMEOUT = "timeout"
     CREDENTIALS = "credentials"
     TOO_LONG = "too_long"
+    STATE_LOST = "state_lost"
+    """What a pause had saved cannot be used any more: nothing that was asked about is done."""
     INTERNAL = "internal"
 
 
@@ -105,7 +108,7 @@ class InputConsumed:
 
 @attrs.frozen
 class ApprovalRequested:
-    """A tool call waits for a person's decision."""
+    """A tool call waits for a person's decision; `Paused` follows. ``arguments`` is JSON."""
 
     call_id: str
     tool: str
@@ -147,7 +150,7 @@ class Finished:
 
 @attrs.frozen
 class Paused:
-    """The run waits for a decision; ``state`` resumes it."""
+    """The run waits for decisions on what it has asked; ``state`` resumes it, in any process."""
 
     state: str = attrs.field(repr=False)
 

@@ -90,6 +90,8 @@ FIXTURES = [
     _text("who are you", "The one who answers."),
     _tool("wipe", "delete_all"),
     _tool("run slow", "slow", text="One moment."),
+    _tool("work on", "block"),
+    _tool("be stubborn", "insist"),
     _tool("loop", "get_weather", {"city": "Loop"}),
     {
         "match": {"userMessage": "loop", "hasToolResult": True},
@@ -149,6 +151,8 @@ FIXTURES = [
         sequenceIndex=0,
     ),
     _text("torn once", "Mended."),
+    _error("not like this", 400, {"message": "canary", "code": "invalid_value"}),
+    _text("keep silent", "Never said.", streamingProfile={"ttft": 60_000, "tps": 1, "jitter": 0}),
     _error("torn for good", 400, {"message": "No tool output found for function call call_x."}),
 ]
 
@@ -396,6 +400,7 @@ def scenario(empty_home):
 
     for trace in (scenario_agents.STARTED, scenario_agents.ENDED, scenario_agents.SEEN):
         trace.clear()
+    scenario_agents.LET_GO.clear()
     return scenario_agents
 
 

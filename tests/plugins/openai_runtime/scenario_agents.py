@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import threading
 from typing import Any
 
@@ -46,6 +48,30 @@ async def slow() -> str:
     finally:
         ENDED.append("slow")
     return "never"
+
+
+LET_GO = threading.Event()
+"""What the two tools wait for that nobody can cancel."""
+
+
+@function_tool
+def block() -> str:
+    """Work in a thread, whatever happens."""
+    STARTED.append("block")
+    LET_GO.wait(60)
+    ENDED.append("block")
+    return "worked"
+
+
+@function_tool
+async def insist() -> str:
+    """Work on when told to stop."""
+    STARTED.append("insist")
+    while not LET_GO.is_set():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(0.01)
+    ENDED.append("insist")
+    return "worked"
 
 
 @function_tool
@@ -243,5 +269,6 @@ async def make_async() -> Agent[Any]:
     return make()
 
 
+busy = Agent(name="assistant", instructions="Help.", tools=[block, insist])
 cheap = Agent(name="cheap", model="small", instructions="Answer.")
 mixed = Agent(name="mixed", model="large", instructions="Receive.", handoffs=[cheap])

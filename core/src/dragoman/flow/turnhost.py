@@ -31,7 +31,14 @@ from dragoman.protocols import (
     ToolRecorded,
     ToolUnknown,
 )
-from dragoman.store.operations import AppendRecords, BeginTool, EndTool, StoredEvent, TurnLease
+from dragoman.store.operations import (
+    AppendRecords,
+    BeginTool,
+    EndTool,
+    StoredEvent,
+    TurnGrant,
+    TurnLease,
+)
 from dragoman.store.protocol import Store
 
 TOOL_MARGIN: Final = 10.0
@@ -118,7 +125,7 @@ class FencedTurnHost:
     _store: Store
     _clock: Clock
     _leases: Leases
-    _lease: TurnLease
+    _grant: TurnGrant
     memory: Memory | None
     attached: Attached
     fetched: Fetched
@@ -127,6 +134,10 @@ class FencedTurnHost:
     """Answers that the turn offers."""
     _asked: Counter[tuple[str, str]] = attrs.field(factory=Counter)
     """How often this attempt wanted the same effect."""
+
+    @property
+    def _lease(self) -> TurnLease:
+        return self._grant.lease
 
     def records(self, namespace: str) -> Records:
         """Return the session's items of this namespace."""
@@ -200,6 +211,11 @@ class FencedTurnHost:
     async def _still_ours(self) -> None:
         if not await self._leases.outlives(TOOL_MARGIN):
             raise StaleLease(self._lease.turn_id, self._lease.fence)
+
+    async def granted(self, tool: str) -> bool:
+        """Whether this tool need not ask in this conversation any more."""
+        grant = self._grant
+        return await self._store.read.granted(grant.conversation_id, grant.profile, tool)
 
     async def offered(self) -> Sequence[TurnInput]:
         """Return what waits in the session."""

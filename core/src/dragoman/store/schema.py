@@ -174,7 +174,36 @@ STEPS: Final[tuple[str, ...]] = (
     ) WITHOUT ROWID;
     ALTER TABLE deliveries ADD COLUMN buttons TEXT;
     """,
-    # 7: what turns used by model, and what was sent to models
+    # 7: turns that wait for a person, what they wait for, and what need not be asked any more
+    """
+    ALTER TABLE agent_runs ADD COLUMN saved TEXT;
+    CREATE INDEX runs_waiting ON agent_runs (id) WHERE state = 'waiting';
+    CREATE TABLE approvals (
+        id TEXT NOT NULL PRIMARY KEY,
+        turn_id TEXT NOT NULL REFERENCES agent_runs (id),
+        number INTEGER NOT NULL,
+        call_id TEXT NOT NULL,
+        tool TEXT NOT NULL,
+        arguments TEXT NOT NULL,
+        verdict TEXT NOT NULL DEFAULT 'open',
+        asked_at REAL NOT NULL,
+        expires_at REAL NOT NULL,
+        decided_at REAL,
+        decided_by TEXT NOT NULL DEFAULT '',
+        reason TEXT NOT NULL DEFAULT ''
+    ) WITHOUT ROWID;
+    CREATE INDEX approvals_open ON approvals (expires_at) WHERE verdict = 'open';
+    CREATE INDEX approvals_of_turn ON approvals (turn_id, number);
+    CREATE TABLE grants (
+        conversation_id TEXT NOT NULL REFERENCES conversations (id),
+        profile TEXT NOT NULL,
+        tool TEXT NOT NULL,
+        granted_at REAL NOT NULL,
+        granted_by TEXT NOT NULL,
+        PRIMARY KEY (conversation_id, profile, tool)
+    ) WITHOUT ROWID;
+    """,
+    # 8: what turns used by model, and what was sent to models
     """
     CREATE TABLE turn_usage (
         turn_id TEXT NOT NULL,

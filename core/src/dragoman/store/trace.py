@@ -95,6 +95,10 @@ _CALLS: Final = """
     SELECT tool, read_only, begun_at, ended_at, call_key, effect_key FROM tool_calls
     WHERE turn_id = :id ORDER BY begun_at, effect_key
 """
+_APPROVAL: Final = """
+    SELECT a.id AS question, a.turn_id AS turn, a.tool, a.verdict, a.asked_at, a.expires_at,
+        a.decided_at, a.decided_by
+"""
 _FIND: Final = """
     SELECT 'turn', id FROM agent_runs WHERE id = :id
     UNION ALL SELECT 'session', id FROM platform_sessions WHERE id = :id
@@ -130,6 +134,26 @@ class Trace:
             "deliveries", sql, listed=True, state=state, session=session, limit=limit
         )
 
+    def approvals(self, state: str | None, session: str | None, limit: int) -> Table:
+        """Return the newest questions first."""
+        sql = f"""{_APPROVAL} FROM approvals AS a JOIN agent_runs AS r ON r.id = a.turn_id
+            WHERE (:state IS NULL OR a.verdict = :state)
+            AND (:session IS NULL OR r.session_id = :session)
+            ORDER BY a.asked_at DESC, a.number DESC LIMIT :limit
+        """
+        return self._table("questions", sql, listed=True, state=state, session=session, limit=limit)
+
+    def approval(self, approval_id: str) -> Table:
+        """Return one question, with what would be run and the reason of the decision."""
+        sql = f"{_APPROVAL}, a.reason, a.arguments FROM approvals AS a WHERE a.id = :id"
+        return self._table("question", sql, id=approval_id)
+
+    def grants(self) -> Table:
+        """Return the tools that need not ask any more, the newest first."""
+        sql = """SELECT conversation_id AS conversation, profile, tool, granted_at, granted_by
+            FROM grants ORDER BY granted_at DESC"""
+        return self._table("grants", sql, listed=True)
+
     def session(self, session_id: str) -> Table:
         """Return which conversation a session is, how far its history goes, and what it does."""
         return self._table("session", _SESSION, id=session_id)
@@ -147,6 +171,10 @@ class Trace:
                 return (self._events("id = :id", found),)
             return self._turn(found) if kind == "turn" else (self.delivery(found),)
         return ()
+
+    def ask(self, name: str, sql: str, *, listed: bool = False, **values: object) -> Table:
+        """Return what another module's query finds."""
+        return self._table(name, sql, listed=listed, **values)
 
     def sent(self, any_id: str) -> tuple[tuple[int, str | None], ...]:
         """Return each call of the turn that an id belongs to: its number, and what was sent."""
@@ -170,6 +198,11 @@ class Trace:
             self._table("usage", USED, id=turn_id),
             self._table("calls", CALLS, id=turn_id),
             self._table("tools", _CALLS, id=turn_id),
+            self._table(
+                "questions",
+                f"{_APPROVAL} FROM approvals AS a WHERE a.turn_id = :id ORDER BY a.number",
+                id=turn_id,
+            ),
             self._deliveries("turn_id = :id", turn_id),
         )
 

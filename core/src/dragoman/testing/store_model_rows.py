@@ -10,6 +10,7 @@ from dragoman.states import (
     DELIVERY_EDGES,
     EVENT_EDGES,
     TURN_EDGES,
+    ApprovalState,
     DeliveryState,
     EventState,
     TurnState,
@@ -64,6 +65,8 @@ class ModelTurn:
     detail: str = ""
     usage: dict[str, Usage] = attrs.field(factory=dict)
     """By model."""
+    saved: str | None = None
+    """What a pause has kept, until something is done that cannot be repeated."""
 
     def move(self, state: TurnState) -> None:
         """Change the state, along an edge."""
@@ -104,6 +107,11 @@ class ModelDelivery:
         self.place, self.ready_at = place, now
 
     @property
+    def growing(self) -> bool:
+        """Whether it is being made by its turn."""
+        return self.state is DeliveryState.SENDING and self.place is None
+
+    @property
     def owed(self) -> ops.Delivery:
         """The part as a reader of the ledger sees it."""
         return ops.Delivery(
@@ -130,6 +138,19 @@ class ModelRecord:
     item: str | None
     batch: str
     turn_id: str
+
+
+@attrs.define(eq=False)
+class ModelQuestion:
+    """A question, and what was decided."""
+
+    question: ops.Question
+    turn_id: str
+    asked_at: float
+    verdict: ApprovalState = ApprovalState.OPEN
+    decided_by: str = ""
+    decided_at: float | None = None
+    reason: str = ""
 
 
 @attrs.define(eq=False)

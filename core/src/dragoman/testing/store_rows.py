@@ -80,6 +80,7 @@ async def check_rows(store: SqliteStore, model: StoreModel) -> None:
     await _check_deliveries(store, model)
     await _check_records(store, model)
     await _check_calls(store, model)
+    await _check_questions(store, model)
     await _check_usage(store, model)
     await _check_asked(store, model)
 
@@ -180,6 +181,37 @@ async def _check_calls(store: SqliteStore, model: StoreModel) -> None:
     )
 
 
+async def _check_questions(store: SqliteStore, model: StoreModel) -> None:
+    """Invariant 8: what was asked, word for word, and who decided it first."""
+    assert await _rows(
+        store,
+        "SELECT id, turn_id, call_id, tool, arguments, expires_at, asked_at, verdict, decided_at,"
+        " decided_by, reason FROM approvals",
+    ) == _sorted(
+        (
+            name,
+            asked.turn_id,
+            asked.question.call_id,
+            asked.question.tool,
+            asked.question.arguments,
+            asked.question.expires_at,
+            asked.asked_at,
+            asked.verdict.value,
+            asked.decided_at,
+            asked.decided_by,
+            asked.reason,
+        )
+        for name, asked in model.questions.items()
+    )
+    assert await _rows(
+        store, "SELECT conversation_id, profile, tool, granted_by FROM grants"
+    ) == _sorted((*name, by) for name, by in model.grants.items())
+    saved = await _rows(store, "SELECT id, saved FROM agent_runs WHERE saved IS NOT NULL")
+    assert saved == _sorted(
+        (name, turn.saved) for name, turn in model.turns.items() if turn.saved is not None
+    )
+
+
 async def _check_usage(store: SqliteStore, model: StoreModel) -> None:
     """What is used is added up, by turn and model."""
     assert await _rows(
@@ -212,7 +244,7 @@ async def _check_asked(store: SqliteStore, model: StoreModel) -> None:
         sent = tuple(pieces[name] for name in names) if ranges else None
         found.append((id_, session_id, turn_id, sent))
     assert _sorted(found) == _sorted(
-        (id_, call.session_id, call.turn_id, call.sent) for id_, call in model.asked.items()
+        (id_, call.session_id, call.turn_id, call.sent) for id_, call in model.requests.items()
     )
     assert used == set(pieces)
     texts = [(name[0], text) for name, text in pieces.items()]

@@ -13,7 +13,7 @@ import attrs
 from dragoman.errors import StaleLease
 from dragoman.keys import ConversationKey, new_id
 from dragoman.messages import Address, Inbound, Sender
-from dragoman.states import DeliveryState, TurnState
+from dragoman.states import ApprovalState, DeliveryState, TurnState
 from dragoman.store import operations as ops
 from dragoman.store.sqlite import SqliteStore
 
@@ -121,6 +121,45 @@ class Scene:
             ),
             adoption=self.adoption() if next_turn else None,
             now=NOW,
+        )
+
+    def pause(self, grant: ops.TurnGrant, *calls: str) -> ops.Pause:
+        """Return the pause of a turn that asks about one call, or about several."""
+        return ops.Pause(
+            lease=grant.lease,
+            saved="a state",
+            questions=tuple(
+                ops.Question(
+                    id=new_id("ask"),
+                    call_id=call,
+                    tool="send",
+                    arguments="{}",
+                    expires_at=NOW + 60,
+                )
+                for call in calls or ("call_1",)
+            ),
+            parts=(ops.Part(delivery_id=grant.parts[-1].delivery_id, number=0, text="May I?"),),
+            notices=(self.notice(),),
+            now=NOW,
+        )
+
+    def decide(
+        self,
+        pause: ops.Pause,
+        number: int = 0,
+        *,
+        verdict: ApprovalState = ApprovalState.APPROVED,
+        by: str = "7",
+        always: bool = False,
+    ) -> ops.Decide:
+        """Return a decision on one of a pause's questions."""
+        return ops.Decide(
+            approval_id=pause.questions[number].id,
+            verdict=verdict,
+            by=by,
+            reason="as I say",
+            always=always,
+            now=NOW + 1,
         )
 
     def begin_tool(

@@ -8,7 +8,7 @@ in the context of the turn's own task, or in a copy of it.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, aclosing, contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -197,9 +197,9 @@ async def _note_response(response: httpx2.Response) -> None:
         call.request_id = next(filter(None, found), "")
 
 
-def hooks() -> dict[str, list[Any]]:
-    """Return the event hooks of the client that the models use."""
-    return {"request": [_note_request], "response": [_note_response]}
+def hooks(on_response: Sequence[Any] = ()) -> dict[str, list[Any]]:
+    """Return the event hooks of the client that the models use; ``on_response`` are further ones."""
+    return {"request": [_note_request], "response": [_note_response, *on_response]}
 
 
 def without_credentials(body: str) -> str:

@@ -98,6 +98,27 @@ class OpenAIConfig:
         validator=optional(ge(1)),
         metadata=_help("budget of the history in tokens, estimated at four bytes each"),
     )
+    context_window: int | None = attrs.field(
+        default=None,
+        validator=optional(ge(1)),
+        metadata=_help(
+            "the model's context window in tokens; what is sent is kept below it, by estimate"
+        ),
+    )
+    history_reserve: int | None = attrs.field(
+        default=None,
+        validator=optional(ge(0)),
+        metadata=_help(
+            "tokens of the context window that are kept for the answer; a quarter by default"
+        ),
+    )
+    history: str | None = attrs.field(
+        default=None,
+        validator=optional(_is_reference),
+        metadata=_help(
+            "a function of your own, as module:function, that leaves out or shortens what is sent"
+        ),
+    )
     request_timeout: float = attrs.field(
         default=300.0,
         validator=gt(0),
@@ -125,6 +146,7 @@ class OpenAIConfig:
                 "the agent here, or set the others in the agent's own code"
             )
             raise ValueError(msg)
+        _check_window(self.context_window, self.history_reserve)
         if self.agent is None and self.instructions is None:
             msg = (
                 'an agent is missing; write agent = "module:attribute" for one of your own, '
@@ -137,6 +159,15 @@ class OpenAIConfig:
                 "or set base_url where the model server takes no key"
             )
             raise ValueError(msg)
+
+
+def _check_window(window: int | None, reserve: int | None) -> None:
+    if reserve is not None and window is None:
+        msg = "history_reserve is a part of context_window, which is missing; set it, too"
+        raise ValueError(msg)
+    if window is not None and (reserve or 0) >= window:
+        msg = f"history_reserve leaves nothing of context_window; set it below {window}"
+        raise ValueError(msg)
 
 
 def _given(config: OpenAIConfig, key: str) -> bool:

@@ -13,6 +13,7 @@ from openai import AsyncOpenAI
 from dragoman import (
     EncodedInput,
     Host,
+    ManifestError,
     RunEvent,
     Runtime,
     RuntimeCapabilities,
@@ -20,14 +21,16 @@ from dragoman import (
     TurnInput,
     TurnRequest,
 )
-from dragoman_openai import agents, errors
+from dragoman_openai import agents, errors, trimming
 from dragoman_openai.calls import watch
 from dragoman_openai.client import make_client
 from dragoman_openai.config import OpenAIConfig
 from dragoman_openai.feed import Feed
 from dragoman_openai.history import Limits, encode, well_formed
 from dragoman_openai.journal import Journal, JournalledContext
+from dragoman_openai.last_event import Bounding
 from dragoman_openai.session import NAMESPACE, RecordsSession
+from dragoman_openai.trimming import Trim, Trimming
 from dragoman_openai.turn import TurnHooks, TurnRun
 from dragoman_openai.warmup import warm_up
 from dragoman_openai.writes import Writes
@@ -47,6 +50,8 @@ class OpenAIRuntime:
     _host: Host
     _agents: agents.Agents
     _client: AsyncOpenAI
+    _trimming: Trimming
+    _refusals: errors.Refusals = attrs.field(factory=errors.Refusals)
     _warm: anyio.Event = attrs.field(factory=anyio.Event)
 
     @property
@@ -101,13 +106,22 @@ class OpenAIRuntime:
             Limits(self._config.history_items, self._config.history_tokens),
             writes,
         )
+        trim = Trim(
+            trimming=self._trimming,
+            session_id=request.session_id,
+            profile=request.profile,
+            clock=self._host.clock,
+            log=self._host.log,
+        )
         run = TurnRun(
             config=self._config,
             client=self._client,
             graph=graph,
             context=_context(request, host, session),
             session=session,
-            hooks=TurnHooks(host.records(AGENT_NAMESPACE), writes),
+            hooks=TurnHooks(host.records(AGENT_NAMESPACE), writes, trim),
+            trim=trim,
+            refusals=self._refusals,
             writes=writes,
             feed=feed,
             clock=self._host.clock,
@@ -134,12 +148,30 @@ def _context(request: TurnRequest, host: TurnHost, session: RecordsSession) -> J
     )
 
 
+def _load(config: OpenAIConfig, table: str) -> tuple[agents.Agents, Trimming]:
+    """Load what a table refers to; raise every problem of it at once. Runs operator code."""
+    problems: list[str] = []
+    made = trimmed = None
+    try:
+        made = agents.load(config, table)
+    except ManifestError as error:
+        problems += error.problems
+    try:
+        trimmed = trimming.load(config, table)
+    except ManifestError as error:
+        problems += error.problems
+    if made is None or trimmed is None:
+        raise ManifestError(problems)
+    return made, trimmed
+
+
 @asynccontextmanager
 async def open_runtime(config: OpenAIConfig, host: Host) -> AsyncIterator[Runtime]:
     """Make the agents and the client, without touching the network; close the client at the end."""
-    made = await to_thread.run_sync(agents.load, config, host.name)
-    client = await to_thread.run_sync(make_client, config, host.network)
-    runtime = OpenAIRuntime(config, host, made, client)
+    made, trimmed = await to_thread.run_sync(_load, config, host.name)
+    bounding = (Bounding(host.clock, host.log),)
+    client = await to_thread.run_sync(make_client, config, host.network, bounding)
+    runtime = OpenAIRuntime(config, host, made, client, trimmed)
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(runtime.warm_up)

@@ -27,17 +27,20 @@ from dragoman import (
 from dragoman_openai import errors
 from dragoman_openai.client import run_config
 from dragoman_openai.config import OpenAIConfig
+from dragoman_openai.errors import Refusals
 from dragoman_openai.feed import Feed
 from dragoman_openai.graph import Graph
 from dragoman_openai.journal import JournalledContext
 from dragoman_openai.session import RecordsSession
 from dragoman_openai.stream import Translator
+from dragoman_openai.trimming import Trim
 from dragoman_openai.writes import Writes
 
 if TYPE_CHECKING:
     from agents import (
         Agent,
         AgentBase,
+        ModelResponse,
         RunContextWrapper,
         RunResultStreaming,
         Tool,
@@ -59,6 +62,17 @@ class TurnHooks(RunHooks[JournalledContext]):
 
     _records: Records
     _writes: Writes
+    _trim: Trim
+
+    async def on_llm_end(
+        self,
+        context: RunContextWrapper[JournalledContext],
+        agent: Agent[JournalledContext],
+        response: ModelResponse,
+    ) -> None:
+        """Learn from the provider's count how large requests are."""
+        del context
+        self._trim.learn(agent, response)
 
     async def on_handoff(
         self,
@@ -100,6 +114,8 @@ class TurnRun:
     context: JournalledContext
     session: RecordsSession
     hooks: TurnHooks
+    trim: Trim
+    refusals: Refusals
     writes: Writes
     feed: Feed
     clock: Clock
@@ -118,17 +134,38 @@ class TurnRun:
         finally:
             with anyio.CancelScope(shield=True):
                 await self._store_what_was_shown(end)
+                await self._tools_down()
         self.feed.close(end)
+
+    async def _tools_down(self) -> None:
+        """Wait for tools that go on although they were cancelled: the turn is over when they are."""
+        journal = self.context.journal
+        with self.clock.move_on_after(DRAIN) as scope:
+            await journal.quiet()
+        if scope.cancelled_caught:
+            tools = ", ".join(sorted(set(journal.working.values())))
+            self.log.warning("turn %s ends when its tools do: %s", self.context.turn_id, tools)
+            await journal.quiet()
 
     async def _run_safely(self) -> RunEnd:
         try:
-            return await self._run_repairing()
+            end = await self._run_repairing()
         except Exception as error:  # noqa: BLE001 - the border: whatever failed is the turn's end
-            end = errors.classify(error)
+            end = self._failed(error)
             self.log.warning(
                 "turn %s failed: %s (%s)", self.context.turn_id, end.kind.value, end.detail
             )
             return end
+        self.refusals.forget(self.session.session_id)
+        return end
+
+    def _failed(self, error: Exception) -> Failed:
+        """Return the end of a run that raised; a history that is refused for good is told apart."""
+        end = errors.classify(error)
+        again = self.refusals.repeated(self.session.session_id, error)
+        if again or errors.is_broken_history(error):
+            return Failed(FailureKind.HISTORY, end.detail)
+        return end
 
     async def _run_repairing(self) -> RunEnd:
         agent = self.graph.start(await self.hooks.last_agent())
@@ -141,7 +178,7 @@ class TurnRun:
             "session %s: the model service refuses the history; it goes on from its last turn",
             self.session.session_id,
         )
-        await self.session.keep_last_turn()
+        self.session.keep_last_turn()
         return await self._stream(self.graph.start(await self.hooks.last_agent()))
 
     async def _stream(self, agent: Agent[Any]) -> RunEnd:
@@ -152,7 +189,12 @@ class TurnRun:
             session=self.session,
             max_turns=self.config.max_turns,
             hooks=self.hooks,
-            run_config=run_config(self.config, self.client, tool_error_formatter=self._tool_failed),
+            run_config=run_config(
+                self.config,
+                self.client,
+                tool_error_formatter=self._tool_failed,
+                call_model_input_filter=self.trim if self.trim.wanted else None,
+            ),
         )
         events = result.stream_events()
         try:
