@@ -59,7 +59,7 @@ class Thinking:
 
 @attrs.frozen
 class ToolStarted:
-    """A tool call has begun."""
+    """A tool call has begun; ``agent`` is empty where it is the turn's own, and no helper's."""
 
     call_id: str
     tool: str

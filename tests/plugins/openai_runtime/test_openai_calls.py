@@ -88,7 +88,7 @@ async def test_what_an_agent_inside_a_tool_does_is_shown(desk, blocks, api):
         for event in of(events, ToolStarted, ToolFinished)
     ]
     assert steps == [
-        ("ToolStarted", "ask_payer", "asking simply"),
+        ("ToolStarted", "ask_payer", ""),
         ("ToolStarted", "pay", "paying"),
         ("ToolFinished", "pay", None),
         ("ToolFinished", "ask_payer", None),
