@@ -25,6 +25,7 @@ class Component(Generic[ConfigT, ProductT_co]):
     each field's ``metadata={"help": …}`` documents it. ``open(config, host)`` makes the object for
     the application's life: it imports vendor code (in a worker thread), checks its configuration,
     touches no network and needs five seconds at most. ``backends`` are the event loops it runs on.
+    Its ``notices()``, if it has them, are the `dragoman.Finding` s that ``dragoman check`` shows.
     ``setup`` tells operators what has to be done outside, step by step: ``dragoman init`` prints it.
     ``inspector(config, name, profile)`` of a runtime makes what can read the items that it keeps, for
     ``dragoman sessions inspect``: it opens nothing, but may import what ``open`` would.

@@ -354,6 +354,13 @@ class TurnHost(Protocol):
         """Whether a person has said that this tool need not ask in this conversation any more."""
         ...
 
+    async def still_ours(self) -> None:
+        """Raise `dragoman.StaleLease` once the turn has lost its session, or is about to.
+
+        For writes to what core does not keep, and cannot fence: to be asked just before each.
+        """
+        ...
+
     async def offered(self) -> Sequence[TurnInput]:
         """Return what waits in the session, oldest first; to be asked at the run's boundaries.
 

@@ -214,6 +214,8 @@ class FakeTurnHost:
     memory: FakeMemory | None = None
     stale_from: int | None = None
     refusal: Exception | None = None
+    lost: bool = False
+    """Whether the lease is gone."""
     writes: int = 0
     spaces: dict[str, FakeRecords] = attrs.field(factory=dict)
     journal: list[tuple[str, ...]] = attrs.field(factory=list)
@@ -233,6 +235,10 @@ class FakeTurnHost:
             raise self.decision
         number = sum(entry[0] == "begun" for entry in self.journal)
         return self.decision or ToolBegins(f"call-{number}", f"effect-{number}")
+
+    async def still_ours(self) -> None:
+        if self.lost:
+            raise StaleLease("turn_1", 1)
 
     async def tool_ended(self, begun: ToolBegins, result: str) -> None:
         self.journal.append(("ended", begun.effect_key, result))

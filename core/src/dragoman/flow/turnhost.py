@@ -151,7 +151,7 @@ class FencedTurnHost:
         turn_id = self._lease.turn_id
         effect_key = _key(turn_id, call.tool, arguments, str(self._asked[wanted]))
         call_key = _key(self._lease.session_id, turn_id, call.call_id)
-        await self._still_ours()
+        await self.still_ours()
         written = await self._store.apply(
             BeginTool(
                 lease=self._lease,
@@ -189,26 +189,27 @@ class FencedTurnHost:
         self, name: str, data: bytes, *, mime: str = "", kind: str = "file", caption: str = ""
     ) -> None:
         """Take a file over, to be shown behind the answer."""
-        await self._still_ours()
+        await self.still_ours()
         await self.attached.add(name, data, mime, kind, caption)
 
     async def fetch(self, reference: str) -> FetchedFile:
         """Get a file that came with a message of this session."""
-        await self._still_ours()
+        await self.still_ours()
         return await self.fetched.get(self._lease.session_id, reference)
 
     async def read(self, reference: str, limit: int = 20_000) -> str:
         """Return such a file as text."""
-        await self._still_ours()
+        await self.still_ours()
         return await self.fetched.read(self._lease.session_id, reference, limit)
 
     async def suggest(self, answers: Sequence[str]) -> None:
         """Offer answers below the turn's own."""
         labels = checked(answers)
-        await self._still_ours()
+        await self.still_ours()
         self.suggested = tuple([await self.attached.allowed(label) for label in labels])
 
-    async def _still_ours(self) -> None:
+    async def still_ours(self) -> None:
+        """Raise once the turn has lost its session."""
         if not await self._leases.outlives(TOOL_MARGIN):
             raise StaleLease(self._lease.turn_id, self._lease.fence)
 

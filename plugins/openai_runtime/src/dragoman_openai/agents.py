@@ -34,6 +34,11 @@ class Agents:
     _made: dict[str, Graph] = attrs.field(factory=dict)
     _lock: anyio.Lock = attrs.field(factory=anyio.Lock)
 
+    @property
+    def guarded(self) -> bool:
+        """Whether answers are judged at their end; of agents that are not made yet, False."""
+        return self._shared is not None and self._shared.guarded
+
     async def of(self, profile: str) -> Graph:
         """Return the agents of a profile."""
         if self._shared is not None:

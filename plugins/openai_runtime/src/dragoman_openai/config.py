@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, Final, Literal
 
 import attrs
 from attrs.validators import deep_iterable, ge, gt, optional
 
-from dragoman import Secret
+from dragoman import Finding, Secret
+from dragoman_openai.session_table import UNPROVEN, Continuation, SessionTable
 
 OFFICIAL_SERVER: Final = "https://api.openai.com/v1"
 _REFERENCE: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+
+
+_NOT_FENCED: Final = (
+    "not fenced: {} takes writes of a turn that has lost its session; each is checked just before"
+)
+_UNPROVEN: Final = "unproven: {} was never run against the real server by its tests"
+_TRY: Final = "try it before people rely on it"
 
 
 def _help(text: str, **more: object) -> dict[str, object]:
@@ -88,6 +97,16 @@ class OpenAIConfig:
     max_turns: int = attrs.field(
         default=20, validator=ge(1), metadata=_help("most model calls of one turn")
     )
+    continuation: Continuation = attrs.field(
+        default="session",
+        metadata=_help(
+            "how a conversation goes on: by a session, or by what the model service keeps"
+        ),
+    )
+    session: SessionTable | None = attrs.field(
+        default=None,
+        metadata=_help("where the session's history is kept; in dragoman's own store by default"),
+    )
     history_items: int = attrs.field(
         default=200,
         validator=ge(1),
@@ -157,6 +176,49 @@ class OpenAIConfig:
             msg = (
                 'api_key is missing; write api_key = { env = "OPENAI_API_KEY" }, '
                 "or set base_url where the model server takes no key"
+            )
+            raise ValueError(msg)
+        self._check_session()
+
+    @property
+    def fenced(self) -> bool:
+        """Whether a turn that has lost its session can write no more of its history."""
+        outside = self.session is not None and self.session.outside
+        return not outside and self.continuation != "conversation"
+
+    def notices(self) -> Sequence[Finding]:
+        """Return what ``dragoman check`` says of settings that promise less than others."""
+        if self.fenced:
+            return ()
+        kind = self.session.backend if self.session is not None else "conversations"
+        place = (
+            f"session.backend {kind!r}" if self.session else f"continuation {self.continuation!r}"
+        )
+        found = [Finding("warning", _NOT_FENCED.format(place))]
+        if kind in UNPROVEN:
+            found.append(Finding("warning", _UNPROVEN.format(place), _TRY))
+        return found
+
+    def _check_session(self) -> None:
+        session = self.session or SessionTable()
+        if self.continuation != "session" and self.session is not None:
+            msg = (
+                f"continuation {self.continuation!r} and session exclude each other; remove the "
+                'session table, or set continuation = "session"'
+            )
+            raise ValueError(msg)
+        for needs, what in (
+            (self.continuation != "session", f"continuation {self.continuation!r}"),
+            (session.backend == "conversations", "session.backend 'conversations'"),
+            (session.compact is not None, "session.compact"),
+        ):
+            if needs and self.api == "chat":
+                msg = f'{what} needs api = "responses"; the chat interface has nothing like it'
+                raise ValueError(msg)
+        if session.compact is not None and session.compact.above >= self.history_items:
+            msg = (
+                "session.compact.above must be less than history_items "
+                f"({self.history_items}), else the history is cut before it is compacted"
             )
             raise ValueError(msg)
 

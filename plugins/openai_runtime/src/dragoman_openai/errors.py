@@ -61,6 +61,7 @@ _BROKEN: Final = re.compile(
 )
 _REFUSED: Final = frozenset({400, 422})
 _REMEMBERED: Final = 1024
+_LOST: Final = frozenset({"previous_response_not_found", "conversation_not_found"})
 _WORD: Final = re.compile(r"[\w.-]{1,80}", re.ASCII)
 
 
@@ -102,6 +103,13 @@ class Refusals:
     def forget(self, session_id: str) -> None:
         """Note that a run was not refused."""
         self._last.pop(session_id, None)
+
+
+def is_lost(error: BaseException) -> bool:
+    """Whether a model service does not know the past that it was named."""
+    if isinstance(error, openai.NotFoundError):
+        return True
+    return isinstance(error, openai.BadRequestError) and error.code in _LOST
 
 
 def _kind(error: BaseException) -> FailureKind:

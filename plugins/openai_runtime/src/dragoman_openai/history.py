@@ -28,6 +28,8 @@ _OUTPUTS: Final[dict[str, str]] = {
     "program": "program_output",
 }
 _OUTPUT_TYPES: Final = frozenset(_OUTPUTS.values())
+TAG: Final = "dragoman_event"
+"""A key of a person's message whose history is kept outside: which event it was."""
 _BYTES_PER_TOKEN: Final = 4
 _UNIQUE: Final = 20
 _FILE: Final = re.compile(r"^\[[^\[\]\n]+ [0-9]+\.[0-9]+[:\]]", re.MULTILINE)
@@ -54,6 +56,7 @@ def decode(stored: Iterable[str]) -> list[Item]:
         except ValueError:
             continue
         if isinstance(value, dict):
+            value.pop(TAG, None)
             items.append(value)
     return items
 

@@ -98,6 +98,14 @@ class RecordsSession:
         """
         self._newest_only = True
 
+    async def stored(self) -> list[Item]:
+        """Return the newest items as they are stored, as many as a model may be sent."""
+        return history.decode(await self._records.read(self._limits.items))
+
+    async def replace(self, items: Sequence[Item]) -> None:
+        """Begin a history of these items, in one write."""
+        await self._begin_anew([history.encode(item) for item in items])
+
     async def _shaped(self, stored: Sequence[str]) -> list[Item]:
         if sum(map(len, stored)) <= _LOOP_SIZE:
             return history.shape(stored, self._limits)

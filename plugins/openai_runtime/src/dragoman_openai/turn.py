@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -20,6 +21,7 @@ from dragoman import (
     Records,
     RunEnd,
     RunEvent,
+    RuntimeFailed,
     StoreError,
     TextBlock,
     TextDelta,
@@ -31,7 +33,7 @@ from dragoman_openai.errors import Refusals
 from dragoman_openai.feed import Feed
 from dragoman_openai.graph import Graph
 from dragoman_openai.journal import JournalledContext
-from dragoman_openai.session import RecordsSession
+from dragoman_openai.past import Past
 from dragoman_openai.stream import Translator
 from dragoman_openai.trimming import Trim
 from dragoman_openai.writes import Writes
@@ -105,14 +107,14 @@ class TurnHooks(RunHooks[JournalledContext]):
 class TurnRun:
     """Runs the agent on the session's history, whose last item is the person's message.
 
-    Nothing is passed to the SDK as input: what a person said is in the records already.
+    What the SDK is given as input, and where the rest is, is the `Past`'s to say.
     """
 
     config: OpenAIConfig
     client: AsyncOpenAI
     graph: Graph
     context: JournalledContext
-    session: RecordsSession
+    past: Past
     hooks: TurnHooks
     trim: Trim
     refusals: Refusals
@@ -121,6 +123,7 @@ class TurnRun:
     clock: Clock
     log: logging.Logger
     _translator: Translator = attrs.field(init=False)
+    _unwritten: list[RunResultStreaming] = attrs.field(factory=list, init=False)
     _held: list[RunEvent] = attrs.field(factory=list, init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -156,13 +159,13 @@ class TurnRun:
                 "turn %s failed: %s (%s)", self.context.turn_id, end.kind.value, end.detail
             )
             return end
-        self.refusals.forget(self.session.session_id)
+        self.refusals.forget(self.past.session.session_id)
         return end
 
     def _failed(self, error: Exception) -> Failed:
         """Return the end of a run that raised; a history that is refused for good is told apart."""
         end = errors.classify(error)
-        again = self.refusals.repeated(self.session.session_id, error)
+        again = self.refusals.repeated(self.past.session.session_id, error)
         if again or errors.is_broken_history(error):
             return Failed(FailureKind.HISTORY, end.detail)
         return end
@@ -172,21 +175,16 @@ class TurnRun:
         try:
             return await self._stream(agent)
         except Exception as error:
-            if not errors.is_broken_history(error):
+            await self._store_what_ran()
+            if not await self.past.mended(error):
                 raise
-        self.log.warning(
-            "session %s: the model service refuses the history; it goes on from its last turn",
-            self.session.session_id,
-        )
-        self.session.keep_last_turn()
         return await self._stream(self.graph.start(await self.hooks.last_agent()))
 
     async def _stream(self, agent: Agent[Any]) -> RunEnd:
         result = Runner.run_streamed(
             agent,
-            [],
+            **await self.past.start(),
             context=self.context,
-            session=self.session,
             max_turns=self.config.max_turns,
             hooks=self.hooks,
             run_config=run_config(
@@ -196,6 +194,7 @@ class TurnRun:
                 call_model_input_filter=self.trim if self.trim.wanted else None,
             ),
         )
+        self._unwritten.append(result)
         events = result.stream_events()
         try:
             async for event in events:
@@ -203,7 +202,11 @@ class TurnRun:
                     self._show(translated)
         finally:
             await self._settle(result, events)
-        return self._end_of(result)
+        end = self._end_of(result)
+        if isinstance(end, Finished):
+            self._unwritten.remove(result)
+            await self.past.ended(result, finished=True)
+        return end
 
     async def _settle(self, result: RunResultStreaming, events: object) -> None:
         """End the SDK's own tasks, which no scope of ours holds."""
@@ -257,22 +260,33 @@ class TurnRun:
         await self.writes.settled()
         if isinstance(end, Finished):
             return
-        shown = self._translator.texts(skip=self.session.stored_messages)
+        await self._store_what_ran()
+        session = self.past.session
+        shown = self._translator.texts(skip=session.stored_messages)
         if self.graph.guarded:  # held back from people, and so from the history
             shown = []
         cut = [
             tool
             for identity, tool in self._translator.calls().items()
-            if identity not in self.session.stored_calls
+            if identity not in session.stored_calls
         ]
         mark = f"[interrupted while running {', '.join(cut)}]" if cut else "[interrupted]"
         text = "\n\n".join(part for part in shown if part.strip())
         if not text and not cut:
             return
         item: Any = {"role": "assistant", "content": f"{text}\n{mark}".lstrip()}
+        await self._store_as_far_as_possible(lambda: session.add_items([item]))
+
+    async def _store_what_ran(self) -> None:
+        """Let the past have what runs did that did not end as they should."""
+        while self._unwritten:
+            result = self._unwritten.pop(0)
+            await self._store_as_far_as_possible(partial(self.past.ended, result, finished=False))
+
+    async def _store_as_far_as_possible(self, write: Callable[[], Awaitable[None]]) -> None:
         try:
-            await self.session.add_items([item])
-        except StoreError as error:
+            await write()
+        except (StoreError, RuntimeFailed) as error:
             self.log.warning(
                 "turn %s: what was shown could not be stored (%s)",
                 self.context.turn_id,
