@@ -59,7 +59,7 @@ class Thinking:
 
 @attrs.frozen
 class ToolStarted:
-    """A tool call has begun."""
+    """A tool call has begun; ``agent`` is empty where it is the turn's own, and no helper's."""
 
     call_id: str
     tool: str
@@ -123,6 +123,7 @@ class Notice:
 
 
 _COUNT: Final = and_(instance_of(int), ge(0), lt(1 << 53))
+_COST: Final = optional(and_(instance_of((int, float)), ge(0), lt(math.inf)))
 
 
 @attrs.frozen
@@ -139,7 +140,7 @@ class Usage:
     model: str = attrs.field(default="", validator=instance_of(str))
     cached_tokens: int = attrs.field(default=0, validator=_COUNT)
     reasoning_tokens: int = attrs.field(default=0, validator=_COUNT)
-    cost: float | None = attrs.field(default=None, validator=optional([ge(0), lt(math.inf)]))
+    cost: float | None = attrs.field(default=None, validator=_COST)
 
 
 @attrs.frozen

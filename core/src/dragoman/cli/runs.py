@@ -58,7 +58,8 @@ def _requests(args: argparse.Namespace, _: Manifest, store: Path, redactor: Reda
     with open_trace(store) as trace:
         found = [one for one in trace.sent(args.id) if args.call in (None, one[0])]
     if not found:
-        print(f"no call of a model has the id {args.id}", file=sys.stderr)
+        which = f", call {args.call}" if args.call is not None else ""
+        print(f"no such call of a model: {args.id}{which}", file=sys.stderr)
     for number, body in found:
         if body is None:
             print(f"call {number}: what was sent is not kept", file=sys.stderr)

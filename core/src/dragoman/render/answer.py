@@ -137,8 +137,7 @@ class Answer:
             case Notice(text):
                 self._said = self._step(notice_step(text))
             case Usage():
-                if event.model in self._usage or len(self._usage) < MODELS:
-                    self._usage[event.model] = event
+                self._count(event)
             case Finished() | Paused() | Failed() | Cancelled():
                 self._finish(event)
             case _:
@@ -165,6 +164,10 @@ class Answer:
                 step.state = "failed" if failed else "done"
                 del self._tools[call_id]
         self.version += 1
+
+    def _count(self, usage: Usage) -> None:
+        if usage.model in self._usage or len(self._usage) < MODELS:
+            self._usage[usage.model] = usage
 
     def _append(self, name: str, text: str) -> None:
         if self.overflow or not text:

@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import ClassVar, Final, TypeAlias
 
 import attrs
@@ -81,7 +82,7 @@ def cut(text: str) -> Iterator[str]:
         marks = [0, *_marks(text), len(text)]
     except (ValueError, IndexError, RecursionError):
         marks = [0, len(text)]
-    for begin, end in zip(marks, marks[1:], strict=False):
+    for begin, end in pairwise(marks):
         if begin < end:
             yield text[begin:end]
 

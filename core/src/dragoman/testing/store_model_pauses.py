@@ -59,7 +59,7 @@ def _sum(before: Usage | None, more: Usage) -> Usage:
 def keep(model: StoreModel, lease: ops.TurnLease, kept: ops.KeptCalls) -> None:
     """Note calls that are new; of older turns than the newest ones, forget what was sent."""
     for call in kept.calls:
-        new = ModelledCall(call, lease.turn_id, lease.session_id, call.pieces or None)
+        new = ModelledCall(lease.turn_id, lease.session_id, call.pieces or None)
         model.requests.setdefault(call.id, new)
     own = [one for one in model.requests.values() if one.session_id == lease.session_id]
     newest = list(dict.fromkeys(one.turn_id for one in reversed(own) if one.sent is not None))

@@ -171,7 +171,6 @@ class ModelCall:
 class ModelledCall:
     """A call of a model; ``sent`` is ``None`` where it is not kept."""
 
-    kept: ops.KeptCall
     turn_id: str
     session_id: str
     sent: tuple[str, ...] | None

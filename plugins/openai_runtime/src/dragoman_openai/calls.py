@@ -11,7 +11,7 @@ import json
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, aclosing, contextmanager
 from contextvars import ContextVar
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final, cast
 
 import attrs
@@ -104,7 +104,7 @@ class WatchedModel(Model):
         inner.answered(response.output)
         return response
 
-    async def stream_response(self, *args: Any, **more: Any) -> AsyncIterator[Any]:  # type: ignore[override]  # the base's is written as a plain function
+    async def stream_response(self, *args: Any, **more: Any) -> AsyncIterator[Any]:
         """Ask the model for a stream."""
         inner.asked(args[1] if len(args) > 1 else more.get("input"))
         events: Any = self._model.stream_response(*args, **more)
@@ -161,11 +161,11 @@ def watched(model: Model | str | None) -> Model | str | None:
 def _watched(model: Model) -> Iterator[_Call]:
     """Follow one call to its end; what is sent meanwhile in this context belongs to it."""
     turn = _TURN.get()
-    call = _Call(str(getattr(model, "model", "") or ""), datetime.min)
+    name = str(getattr(model, "model", "") or "")
     if turn is None:
-        yield call
+        yield _Call(name, datetime.now(UTC))
         return
-    call.begun_at = turn.clock.now()
+    call = _Call(name, turn.clock.now())
     _CALL.set(call)
     try:
         yield call

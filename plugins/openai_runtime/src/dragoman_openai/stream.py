@@ -75,7 +75,6 @@ class Translator:
 
     _handoff_tools: frozenset[str]
     failed_calls: set[str] = attrs.field(factory=set)
-    _agent: str = ""
     _response: int = 0
     _between: bool = True
     _blocks: dict[str, _Block] = attrs.field(factory=dict)
@@ -95,8 +94,6 @@ class Translator:
             yield from self._raw(event.data)
         elif event.type == "run_item_stream_event":
             yield from self._item(event)
-        else:
-            self._agent = event.new_agent.name
 
     def goes_on(self, identity: str, tool: str) -> Iterator[RunEvent]:
         """Yield the begin of a call that was announced before a pause."""
@@ -211,7 +208,7 @@ class Translator:
     def _start(self, identity: str, tool: str) -> Iterator[RunEvent]:
         if identity not in self._calls and tool not in self._handoff_tools:
             self._calls[identity] = tool
-            yield ToolStarted(identity, tool, self._agent)
+            yield ToolStarted(identity, tool)
 
     def _finish(self, identity: str, *, failed: bool) -> Iterator[RunEvent]:
         tool = self._calls.get(identity)
