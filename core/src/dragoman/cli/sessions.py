@@ -86,7 +86,10 @@ def _inspect(args: argparse.Namespace, manifest: Manifest, store: Path, redactor
     inspector = _inspector(args.manifest, manifest, runtime, profile)
     found = inspector.inspect(stored)
     print_tables(_tables(found, args.limit, texts=args.texts), redactor, as_json=args.json)
-    notes = [*found.notes, *([f"turn {open_turn} is open: it is at work here"] if open_turn else [])]
+    notes = [
+        *found.notes,
+        *([f"turn {open_turn} is open: it is at work here"] if open_turn else []),
+    ]
     for note in notes:
         print(redactor(note), file=sys.stderr)
     if args.repair:
