@@ -131,8 +131,7 @@ def _item(item: Any, media: Media, strict: bool) -> Json:
     numbered = {"type": kind, "value": value} if kind else {}
     label = f"{value}." if kind else "•"  # letters and Roman numerals are not done here
     blocks = read_blocks(item["blocks"], media, strict=strict)
-    empty: Json = {"type": "paragraph", "text": ""}
-    return {**kept, **numbered, "label": label, "blocks": blocks or [empty]}
+    return {**kept, **numbered, "label": label, "blocks": blocks}
 
 
 def _cells(cells: Any, strict: bool) -> list[list[Json]]:

@@ -11,8 +11,7 @@ import pytest
 from dragoman import Address, Button, Gone, Outbound, Place, Refused, Unauthorized, Unknown
 from dragoman_telegram.dialect import TelegramDialect
 from dragoman_telegram.platform import Telegram
-from dragoman_telegram.rich import each
-from dragoman_telegram.richtext import read
+from dragoman_telegram.richtext import each, read
 from peers.telegram_fake import Reply, TelegramFake
 
 pytestmark = pytest.mark.anyio

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from cost import cpu_seconds, grows_in_proportion
 from dragoman.render.split import split
 from dragoman_telegram.dialect import MAX_TEXT, TelegramDialect
-from dragoman_telegram.rich import RichConverter, each
-from dragoman_telegram.richtext import compared, read
+from dragoman_telegram.rich import RichConverter
+from dragoman_telegram.richtext import compared, each, read
 from markups import DOCUMENT, LINES, SOUP, words
 from peers.telegram_fake.judging import check_rich
 

@@ -6,7 +6,7 @@ Everything is a value, nothing is markup: HTML in a text is text, and no block f
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
@@ -14,7 +14,7 @@ import attrs
 from dragoman_telegram.formatted import PLAIN
 from dragoman_telegram.inline import pieces_of
 from dragoman_telegram.markdown import DEEPEST, load_parser
-from dragoman_telegram.richtext import RichText, compared, is_rtl, read, rich_text
+from dragoman_telegram.richtext import RichText, compared, each, is_rtl, read, rich_text
 from dragoman_telegram.text import cleaned
 
 if TYPE_CHECKING:
@@ -82,17 +82,6 @@ class RichConverter:
         tokens: list[Token] = []
         self._parser.inline.parse(content, self._parser, {}, tokens)
         return rich_text(pieces_of(tokens), notify=self._mentions)
-
-
-def each(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield every object in blocks or a text, each before what is inside of it."""
-    if isinstance(value, list | tuple):
-        for one in value:
-            yield from each(one)
-    elif isinstance(value, Mapping):
-        yield value
-        for one in value.values():
-            yield from each(one)
 
 
 def _fits(blocks: Sequence[Mapping[str, Any]]) -> bool:

@@ -114,6 +114,18 @@ def read(value: Any) -> Iterator[str]:
             waiting.extend(one[name] for name in reversed(_READ) if name in one)
 
 
+def each(value: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield every object in blocks or a text, each before what is inside of it."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, Mapping):
+            yield one
+            one = list(one.values())
+        if isinstance(one, list | tuple):
+            waiting.extend(reversed(one))
+
+
 def lines_of(blocks: Any, levels: int = _DEEPEST) -> Iterator[str]:
     """Yield what somebody would read aloud of blocks that the server sent, line by line."""
     for block in map(as_map, as_list(blocks) if levels else ()):
@@ -125,6 +137,12 @@ def lines_of(blocks: Any, levels: int = _DEEPEST) -> Iterator[str]:
             yield f"{as_text(item.get('label'))} {first}".strip()
             yield from rest
         yield from lines_of(block.get("blocks"), levels - 1)
+
+
+def called(blocks: Any) -> frozenset[str]:
+    """Return the names, as ``@name`` in lower case, that the server found in blocks."""
+    found = (one for one in each(blocks) if one.get("type") == "mention")
+    return frozenset("".join(read(one)).casefold() for one in found)
 
 
 def compared(value: Any) -> str:
