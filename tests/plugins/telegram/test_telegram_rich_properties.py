@@ -50,6 +50,7 @@ def everything(blocks: list[dict[str, Any]]) -> str:
 @example("@`ada`")
 @example("a@*b*c")
 @example("| @ada |\n|-|\n| a@`b` |")
+@example("```\na\u202eb\x01c\n```")
 def test_the_server_takes_every_text_and_calls_nobody(markdown: str) -> None:
     """Invariant 6, FC-MKD-02: HTML, pictures and names in it are text, whoever looks at them."""
     blocks = shown(f"# h\n\n{markdown}")
@@ -99,18 +100,29 @@ def test_every_part_of_a_long_answer_is_within_the_limit_in_either_form(
         assert markdown.count(one) <= said.count(one), one
 
 
+def table(columns: int) -> str:
+    return "\n".join("|" + cell * columns for cell in ("a|", "-|", "b|"))
+
+
 @pytest.mark.parametrize(
-    "line", ["- a\n", "1. a\n", "> " * 20 + "a\n\n", "- " * 18 + "a\n", "|a" * 21 + "|\n", "---\n"]
+    ("most", "more"),
+    [
+        ("- a\n" * 249, "- a\n" * 250),
+        ("1. a\n" * 249, "1. a\n" * 250),
+        ("# a\n" * 500, "# a\n" * 501),
+        ("|a|\n|-|\n" + "|b|\n" * 498, "|a|\n|-|\n" + "|b|\n" * 499),
+        (f"# a\n\n{'> ' * 15}a", f"# a\n\n{'> ' * 16}a"),
+        (f"# a\n\n{'> ' * 13}**_a_**", f"# a\n\n{'> ' * 14}**_a_**"),
+        (table(20), table(21)),
+        ("- a\n- b", "- a\n-\n"),
+    ],
+    ids=["items", "numbers", "headings", "rows", "levels", "styles", "columns", "an empty item"],
 )
-def test_what_a_rich_message_does_not_take_is_for_entities(line: str) -> None:
-    """The most that fits in one message: 500 blocks, 16 levels, 20 columns are soon used up."""
-    text = line * 2
-    if line.startswith("|"):
-        text = line + "|-" * 21 + "|\n" + line
-    while DIALECT.length(text * 2) < MAX_TEXT and not line.startswith("|"):
-        text *= 2
-    assert DIALECT.rich(text) is None
-    assert DIALECT.normal(text)
+def test_what_a_rich_message_does_not_take_is_for_entities(most: str, more: str) -> None:
+    """Facts, platforms 5.1: 500 blocks, items and rows among them, 16 levels, 20 columns."""
+    assert shown(most) is not None
+    assert DIALECT.rich(more) is None
+    assert DIALECT.length(more) <= MAX_TEXT, "the limit of entities does not help"
 
 
 @pytest.mark.parametrize(
