@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
@@ -53,15 +54,24 @@ class Rich:
 
 @attrs.frozen(eq=False)
 class RichConverter:
-    """Turns Markdown into blocks. ``mentions`` lets names in the text notify people."""
+    """Turns Markdown into blocks; it remembers the latest paragraphs.
+
+    ``mentions`` lets names in the text notify people. May be used from several threads.
+    """
 
     _parser: MarkdownIt
     _mentions: bool = False
+    _text: Callable[[str], RichText] = attrs.field(init=False)
 
     @classmethod
     def load(cls, *, mentions: bool = False) -> RichConverter:
         """Load the parser, which takes a while."""
         return cls(load_parser(rich=True), mentions)
+
+    @_text.default
+    def _remember_paragraphs(self) -> Callable[[str], RichText]:
+        # An answer that grows is converted many times with few paragraphs changed.
+        return lru_cache(maxsize=512)(self._read)
 
     def convert(self, written: str) -> Rich | None:
         """Return the blocks of a text; ``None`` where entities show it as well, or it is too much."""
@@ -78,10 +88,11 @@ class RichConverter:
             return None
         return Rich(blocks, words, is_rtl(blocks))
 
-    def _text(self, content: str) -> RichText:
+    def _read(self, content: str) -> RichText:
         tokens: list[Token] = []
         self._parser.inline.parse(content, self._parser, {}, tokens)
-        return rich_text(pieces_of(tokens), notify=self._mentions)
+        text = rich_text(pieces_of(tokens), notify=self._mentions)
+        return text if compared(text) else ""
 
 
 def _fits(blocks: Sequence[Mapping[str, Any]]) -> bool:
@@ -103,7 +114,7 @@ def _count(blocks: Sequence[Mapping[str, Any]]) -> int:
 def _depth(value: Any) -> int:
     if isinstance(value, list | tuple):
         return max(map(_depth, value), default=0)
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return 1 + max(map(_depth, value.values()), default=0)
     return 0
 
@@ -147,7 +158,7 @@ class _Reading:
     def put_inline(self, token: Token) -> None:
         text = self._text(token.content[self._done :])
         size, self._heading, self._done = self._heading, 0, 0
-        if compared(text):
+        if text:
             kind = {"type": "heading", "size": size} if size else {"type": "paragraph"}
             self.blocks.append({**kind, "text": text})
 
@@ -222,7 +233,7 @@ class _Reading:
 
     def _cell(self, content: str, align: str) -> Block:
         text = self._text(content)
-        return {"align": align, "valign": "middle"} | ({"text": text} if compared(text) else {})
+        return {"align": align, "valign": "middle"} | ({"text": text} if text else {})
 
 
 _HANDLERS: Final[Mapping[str, Callable[[_Reading, Token], None]]] = {

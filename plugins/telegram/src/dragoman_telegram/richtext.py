@@ -110,7 +110,7 @@ def read(value: Any) -> Iterator[str]:
             yield one
         elif isinstance(one, list | tuple):
             waiting.extend(reversed(one))
-        elif isinstance(one, Mapping):
+        elif isinstance(one, dict):
             waiting.extend(one[name] for name in reversed(_READ) if name in one)
 
 
@@ -119,7 +119,7 @@ def each(value: Any) -> Iterator[Mapping[str, Any]]:
     waiting = [value]
     while waiting:
         one = waiting.pop()
-        if isinstance(one, Mapping):
+        if isinstance(one, dict):
             yield one
             one = list(one.values())
         if isinstance(one, list | tuple):
