@@ -279,8 +279,8 @@ class ForgetsWhoLeft(MemoryRuntime):
 def test_a_wrong_runtime_is_found_by_conversations(mutant):
     """D1: each of them is right in most turns."""
     with pytest.raises((AssertionError, BaseExceptionGroup)):
-        run_machine(MemoryModelHarness(maker(mutant)), "asyncio", conversations=12)
+        run_machine(MemoryModelHarness(maker(mutant)), "asyncio", conversations=10)
 
 
 def test_a_right_runtime_is_not_found():
-    run_machine(MemoryModelHarness(), "asyncio", conversations=12)
+    run_machine(MemoryModelHarness(), "asyncio", conversations=10)

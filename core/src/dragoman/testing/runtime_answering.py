@@ -20,7 +20,7 @@ class AnsweringSuite:
 
     at_once: ClassVar[int] = 8
     """How many turns of one runtime run side by side."""
-    conversations: ClassVar[int] = 12
+    conversations: ClassVar[int] = 10
     """How many conversations are drawn."""
 
     async def test_a_turn_ends_once(self, harness: RuntimeHarness) -> None:

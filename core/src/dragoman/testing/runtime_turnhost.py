@@ -77,9 +77,11 @@ class SuiteTurnHost:
         arguments = _canonical(call.arguments)
         self._asked[call.tool, arguments] += 1
         effect = (self.turn_id, call.tool, arguments, self._asked[call.tool, arguments])
+        known = self.session.journal.get(effect)
+        if known is not None:
+            return ToolRecorded(known)
         if effect in self.session.journal and not call.read_only:
-            result = self.session.journal[effect]
-            return ToolUnknown(_key(effect)) if result is None else ToolRecorded(result)
+            return ToolUnknown(_key(effect))
         self.session.journal[effect] = None
         await self._see_that_nothing_began(call)
         self.session.begun[_what(call)] += 1
@@ -89,10 +91,10 @@ class SuiteTurnHost:
         """Write down what came of a call."""
         await self.enter("tool_ended")
         for effect, known in self.session.journal.items():
-            if (_key(effect), known) == (begun.effect_key, None):
-                self.session.journal[effect] = result
+            if _key(effect) == begun.effect_key:
+                self.session.journal[effect] = result if known is None else known
                 return
-        self.wrong.append("a call is told to have ended that does not run")
+        self.wrong.append("a call is told to have ended that was never told to begin")
 
     async def attach(
         self, name: str, data: bytes, *, mime: str = "", kind: str = "file", caption: str = ""
