@@ -83,7 +83,7 @@ class ModelServer(Loopback):
 
 async def _answer(request: web.Request, page: Page, steps: Sequence[Step]) -> web.StreamResponse:
     if isinstance(steps[0], Fail):
-        return _refusal(steps[0])
+        return _refusal(steps[0], request.headers["Authorization"])
     stream = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
     await stream.prepare(request)
     for event in events(steps):
@@ -98,9 +98,15 @@ async def _answer(request: web.Request, page: Page, steps: Sequence[Step]) -> we
     return stream
 
 
-def _refusal(fail: Fail) -> web.Response:
+def _refusal(fail: Fail, key: str) -> web.Response:
+    """Say no, and quote the key, as services do."""
     status, code = ERRORS[fail.kind]
-    error = {"message": fail.words, "type": "invalid_request_error", "code": code, "param": None}
+    error = {
+        "message": f"{fail.words} ({key})",
+        "type": "invalid_request_error",
+        "code": code,
+        "param": None,
+    }
     return web.json_response({"error": error}, status=status)
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from dragoman import Failed, RuntimeFailed
 from dragoman.testing.runtime_answering import AnsweringSuite
 from dragoman.testing.runtime_suite import RuntimeSuite
 from peers.memory_model_harness import MemoryModelHarness
+from peers.memory_runtime import Feed, MemoryRun
+from runtime_mutants import failures_of
 
 
 class TestReference(RuntimeSuite):
@@ -27,6 +30,24 @@ async def test_what_a_harness_cannot_do_is_skipped_with_its_reason():
     harness = MemoryModelHarness(cannot={"think": "it acts at once"})
     with pytest.raises(pytest.skip.Exception, match="it acts at once"):
         await AnsweringSuite().test_thinking_is_no_part_of_the_answer(harness)
+
+
+class RaisingFeed(Feed):
+    async def __anext__(self):
+        event = await super().__anext__()
+        if isinstance(event, Failed):
+            raise RuntimeFailed(event.kind, event.detail)
+        return event
+
+
+class Raising(MemoryRun):
+    def __init__(self, *parts):
+        super().__init__(*parts, feed=RaisingFeed())
+
+
+@pytest.mark.anyio
+async def test_a_failure_may_be_raised(monkeypatch):
+    assert await failures_of(Raising, monkeypatch) == set()
 
 
 def test_a_waiver_without_a_reason_and_a_replaced_test_fail():

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, ClassVar
 from unittest import mock
 
 import anyio
 import anyio.lowlevel
+import attrs
 import pytest
 
 from dragoman.errors import StaleLease
@@ -32,6 +33,8 @@ class EndingSuite:
 
     cancelled_at: ClassVar[int] = 25
     """At how many awaits, calls and rounds of the event loop a turn is cancelled."""
+    moments: ClassVar[int] = 8
+    """At how many moments of its time a turn is cancelled."""
     pieces: ClassVar[int] = 400
     """Of how many pieces an answer is that nobody reads."""
 
@@ -101,20 +104,14 @@ class EndingSuite:
         async with staged(harness) as stage, _cut(stage) as cut:
             for number in range(1, self.cancelled_at + 1):
                 with anyio.CancelScope() as scope:
-                    host = stage.way_back(cut.session)
-
-                    async def cancel(_: str, host=host, scope=scope, number=number) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
-                        if len(host.calls) == number:
-                            scope.cancel()
-
-                    host.before = cancel
+                    host = stage.way_back(cut.session, before=_cancelling(scope, number))
                     await cut.turn(number, host)
                 await _quiet(stage, host)
                 if not scope.cancelled_caught:
                     break
 
     async def test_it_may_be_cancelled_at_any_moment(self, harness: RuntimeHarness) -> None:
-        """After so many rounds of the event loop, wherever the run is then."""
+        """After so many rounds of the event loop, and after so much of the time that it takes."""
         async with staged(harness) as stage, _cut(stage) as cut:
             for number in range(1, self.cancelled_at + 1):
                 host = stage.way_back(cut.session)
@@ -123,6 +120,14 @@ class EndingSuite:
                     for _ in range(2 * number):
                         await anyio.lowlevel.checkpoint()
                     tasks.cancel_scope.cancel()
+                await _quiet(stage, host)
+            begin = anyio.current_time()
+            await cut.turn(100, stage.way_back(cut.session))
+            whole = anyio.current_time() - begin
+            for number in range(1, self.moments + 1):
+                host = stage.way_back(cut.session)
+                with anyio.move_on_after(whole * number / self.moments):
+                    await cut.turn(100 + number, host)
                 await _quiet(stage, host)
 
     async def test_an_error_of_the_reader_comes_out_as_it_is(self, harness: RuntimeHarness) -> None:
@@ -169,14 +174,26 @@ def _tell_a_story(stage: Stage, number: int) -> None:
     stage.script(_said(number), Say(("Once ", "upon ")), *acts, Say(("a ", "time.")))
 
 
+def _cancelling(scope: anyio.CancelScope, last: int) -> Callable[[str], Awaitable[None]]:
+    """Return what cancels at the ``last`` call of a host."""
+    calls: list[str] = []
+
+    async def before(name: str) -> None:
+        calls.append(name)
+        if len(calls) == last:
+            scope.cancel()
+
+    return before
+
+
+@attrs.define(eq=False)
 class _Cut:
     """Turns of one session that are cut off."""
 
-    def __init__(self, stage: Stage, runtime: Runtime) -> None:
-        self.stage = stage
-        self.runtime = runtime
-        self.session: SuiteSession = stage.session()
-        self.begun: list[str] = []
+    stage: Stage
+    runtime: Runtime
+    session: SuiteSession
+    begun: list[str] = attrs.field(factory=list)
 
     async def turn(self, number: int, host: SuiteTurnHost) -> None:
         """Run a turn to its end, if nobody cuts it off."""
@@ -189,7 +206,7 @@ class _Cut:
 async def _cut(stage: Stage) -> AsyncIterator[_Cut]:
     """Let turns of a session be cut off; see then that it goes on and has each message once."""
     async with _steady(stage) as runtime:
-        cut = _Cut(stage, runtime)
+        cut = _Cut(stage, runtime, stage.session())
         yield cut
         talk = await stage.say(runtime, "after all", session=cut.session)
         assert talk.end == Finished()
@@ -218,15 +235,19 @@ async def _quiet(stage: Stage, host: SuiteTurnHost | None = None) -> None:
         await stage.until_busy(0)
 
 
+@attrs.define(eq=False)
 class _Loss:
     """A turn that loses its lease before its ``number``-th write."""
 
-    def __init__(self, stage: Stage, number: int) -> None:
-        self.stage = stage
-        self.number = number
-        self.writes = 0
-        self.at: tuple[int, int] = (0, 0)
-        self.host = stage.way_back(before=self.before)
+    stage: Stage
+    number: int
+    host: SuiteTurnHost = attrs.field(init=False)
+    writes: int = 0
+    at: tuple[int, int] = (0, 0)
+    """What had been seen of the backend then."""
+
+    def __attrs_post_init__(self) -> None:
+        self.host = self.stage.way_back(before=self.before)
 
     async def before(self, name: str) -> None:
         """Count writes, and take the lease away."""

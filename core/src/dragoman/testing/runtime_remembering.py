@@ -88,7 +88,7 @@ class RememberingSuite:
                 assert of_role(lines, "user") == ["just once"]
 
     async def test_all_of_a_message_reaches_the_backend(self, harness: RuntimeHarness) -> None:
-        """B4, C8: quote, origin, notes and files, as `TurnInput.words` has them."""
+        """C8: quote, origin, notes and files, as `TurnInput.words` has them."""
         async with staged(harness) as stage:
             stage.need("asked")
             message = stage.message(

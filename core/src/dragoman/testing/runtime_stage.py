@@ -40,6 +40,8 @@ class Talk:
     source: AsyncIterator[RunEvent]
     events: list[RunEvent] = attrs.field(factory=list)
     grammar: Grammar = attrs.field(factory=Grammar)
+    raised: bool = False
+    """Whether the end was raised: another way to say that a run failed, which core takes as well."""
 
     @property
     def end(self) -> RunEnd:
@@ -60,13 +62,16 @@ class Talk:
         return self
 
     async def __anext__(self) -> RunEvent:
+        if self.raised:
+            raise StopAsyncIteration
         event: RunEvent
         try:
             event = await self.source.__anext__()
         except StopAsyncIteration:
             self.grammar.close()
             raise
-        except RuntimeFailed as failed:  # another way to say so: core takes both
+        except RuntimeFailed as failed:
+            self.raised = True
             event = Failed(failed.kind, failed.detail)
         self.grammar.feed(event)
         self.events.append(event)
@@ -178,7 +183,7 @@ class Stage:
             attempt=attempt,
         )
         try:
-            with anyio.fail_after(LIMIT):
+            with anyio.move_on_after(LIMIT) as scope:
                 async with runtime.turn(request, host) as events:
                     try:
                         yield Talk(runtime, request, host, events)
@@ -187,6 +192,8 @@ class Stage:
                             await events.aclose()
         finally:
             host.closed = True
+        if scope.cancelled_caught:
+            pytest.fail(f"the turn did not end within {LIMIT:g} s")
         await self.settled(host)
 
     async def say(self, runtime: Runtime, *said: str | TurnInput, **more: Any) -> Talk:
@@ -206,9 +213,11 @@ class Stage:
 
     async def until_effect(self, what: str) -> None:
         """Wait until the tool has done something."""
-        with anyio.fail_after(LIMIT):
+        with anyio.move_on_after(LIMIT):
             while what not in await self.harness.effects():
                 await self.host.clock.sleep(0.001)
+            return
+        pytest.fail(f"the tool did not do {what!r} within {LIMIT:g} s")
 
     async def until_busy(self, count: int) -> None:
         """Wait until the backend is at work on so many things."""

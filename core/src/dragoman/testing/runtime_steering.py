@@ -19,7 +19,7 @@ class SteeringSuite:
     """``steer``: a message is taken into a running turn, or it keeps its place; never both."""
 
     async def test_what_waits_is_taken_in_at_a_boundary(self, harness: RuntimeHarness) -> None:
-        """B11: the backend is given it in the turn that runs, once and in order."""
+        """B4: the backend is given it in the turn that runs, once and in order."""
         async with staged(harness) as stage, _steered(stage) as runtime:
             talk = await _offer(stage, runtime, "the first of two", Act("walking"))
             assert talk.end == Finished()
