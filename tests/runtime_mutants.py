@@ -42,7 +42,7 @@ async def failures_of(
     mutant: type[MemoryRun | MemoryRuntime], patch: pytest.MonkeyPatch
 ) -> set[str]:
     """Return the names of the tests that a runtime fails; nothing is waited for in vain for long."""
-    patch.setattr(runtime_stage, "LIMIT", 0.4)
+    patch.setattr(runtime_stage, "LIMIT", 1.0)
     patch.setattr(runtime_remembering, "PHASES", [Phase.generate])
     failed = set()
     for name, run in tests_of(QuickSuite):

@@ -23,7 +23,7 @@ from dragoman import (
 from dragoman.testing.runtime_suite import Line
 from peers.memory_model import ModelError
 from peers.memory_runtime import SPACE, MemoryRun, MemoryRuntime
-from runtime_mutants import BROKEN, EARLIER, FLAG, failures_of
+from runtime_mutants import BROKEN, CUTS, EARLIER, FLAG, failures_of
 from suite_mutants import Mutants, names_of
 
 pytestmark = pytest.mark.anyio
@@ -228,6 +228,7 @@ class ChokesOnHalves(MemoryRun):
     f"{BROKEN}[failed]",
     "test_a_call_and_its_result_reach_the_next_turn",
     "test_what_was_taken_in_is_remembered_once",
+    *CUTS,
 )
 class ForgetsEverything(MemoryRun):
     async def history(self):
