@@ -153,10 +153,14 @@ def _manifest(api, service, places, people, addresses):
         '[profiles.default]\nruntime = "dragoman"',
     ]
     for name, place in places.items():
-        parts += [
+        session = place.session.format(**addresses)
+        runtime = (
             f'[runtimes.{name}]\nplugin = "openai"\ninstructions = "{name}"\n'
-            f'api_key = {{ env = "MODEL_KEY" }}\nbase_url = "{service.base_url}"\n{place.runtime}',
-            f"[runtimes.{name}.session]\n{place.session.format(**addresses)}" * bool(place.session),
+            f'api_key = {{ env = "MODEL_KEY" }}\nbase_url = "{service.base_url}"\n{place.runtime}'
+        )
+        parts += [
+            runtime,
+            f"[runtimes.{name}.session]\n{session}" if session else "",
             f'[profiles.{name}]\nruntime = "{name}"',
             f'[[routes]]\nuser = "{people[name]}"\nprofile = "{name}"',
         ]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Self
 
 from aiohttp import web
 
@@ -37,7 +37,7 @@ class DaprSidecar:
         """Where its library asks for health."""
         return {"DAPR_HTTP_PORT": str(self.health.port), "DAPR_RUNTIME_HOST": "127.0.0.1"}
 
-    def __enter__(self) -> DaprSidecar:
+    def __enter__(self) -> Self:
         import grpc
         from dapr.proto import api_service_v1, api_v1
         from google.protobuf.empty_pb2 import Empty

@@ -340,8 +340,8 @@ class Desk:
         """Open what cannot be opened, and return what is wrong with it."""
         from dragoman_openai.runtime import open_runtime
 
+        host = FakeHost(self.folder, records=self.values)
         with pytest.raises(ManifestError) as caught:
-            host = FakeHost(self.folder, records=self.values)
             async with open_runtime(self.config(agent, **changes), host):
                 pass
         return caught.value.problems

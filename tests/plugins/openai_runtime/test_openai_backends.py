@@ -202,7 +202,7 @@ async def test_d3_a_turn_leaves_no_file_open(desk, table, kind):
     """D3: these sessions have connections of their own, and forgotten ones stay open."""
 
     def open_files():
-        return sum("sessions.sqlite" in os.readlink(each) for each in _descriptors())
+        return sum("sessions.sqlite" in str(each.readlink()) for each in _descriptors())
 
     async with desk.open(session=table(kind)) as runtime:
         for number in range(5):
@@ -230,7 +230,7 @@ async def test_d3_one_client_serves_all_turns_and_is_closed_at_the_end(desk, tab
         left = redis.command("TTL", f"dragoman:{name}:messages")
         assert 3500 < int(left[1:]) <= 3600
     with anyio.fail_after(10):
-        while connections():
+        while connections():  # noqa: ASYNC110 - a server rings no bell
             await anyio.sleep(0.01)
 
 
@@ -246,7 +246,7 @@ async def test_d3_one_engine_serves_all_turns_and_is_disposed_of(desk, table, po
             await again(desk, runtime, "say hello", number)
         assert 1 <= connections() <= 2
     with anyio.fail_after(10):
-        while connections():
+        while connections():  # noqa: ASYNC110 - a server rings no bell
             await anyio.sleep(0.01)
 
 
@@ -377,3 +377,17 @@ async def test_d3_compaction_goes_with_a_back_end(desk, table):
         for number, text in enumerate(("say hello", "say hello", "and again")):
             await again(desk, runtime, text, number)
     assert sent(desk) == [*HELLO, *HELLO, "and again"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_fc_sto_05_what_is_too_long_is_taken_back_outside_too(desk, table, kind):
+    """FC-STO-05: core takes its own records back; here the message is deleted."""
+    async with desk.open(session=table(kind)) as runtime:
+        await again(desk, runtime, "say hello", 0)
+        kept = {name: list(each.generations[-1]) for name, each in desk.host.spaces.items()}
+        end = (await again(desk, runtime, "too big", 1))[-1]
+        assert end.kind is FailureKind.CONTEXT_OVERFLOW
+        for name, items in kept.items():
+            desk.host.records(name).generations[-1] = items
+        await again(desk, runtime, "and again", 2)
+    assert sent(desk) == [*HELLO, "and again"]

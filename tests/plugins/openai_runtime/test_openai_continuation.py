@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import anyio
 import pytest
@@ -62,10 +63,8 @@ async def test_d4_only_what_is_new_is_sent(desk, service, opened, way):
     assert isinstance(events[-1], Finished)
     assert given(service) == ["and again"]
     assert past(service.calls[-1])
-    assert desk.host.kinds() == ["user", "assistant", "call", "out", "assistant"] + [
-        "user",
-        "assistant",
-    ]
+    turn = ["user", "assistant", "call", "out", "assistant"]
+    assert desk.host.kinds() == [*turn, "user", "assistant"]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -336,3 +335,22 @@ def test_d3_no_library_is_imported_that_was_not_chosen():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_d3_check_needs_nothing_but_the_manifest_to_say_so(tmp_path):
+    """D3, E3: `dragoman check` warns, and finds no fault."""
+    manifest = tmp_path / "dragoman.toml"
+    manifest.write_text(
+        'manifest = 1\n[platforms.console]\n[profiles.default]\nruntime = "support"\n'
+        '[access]\nowners = ["console:local"]\n[runtimes.support]\nplugin = "openai"\n'
+        'instructions = "x"\nbase_url = "http://127.0.0.1:9/v1"\n'
+        '[runtimes.support.session]\nbackend = "dapr"\nurl = "127.0.0.1:9"\nstore = "x"\n'
+    )
+    dragoman = Path(sys.executable).parent / "dragoman"
+    done = subprocess.run(
+        [dragoman, "check", "-m", manifest], capture_output=True, text=True, check=True
+    )
+    warnings = [
+        line.removeprefix("runtimes.support: warning: ") for line in done.stderr.splitlines()
+    ]
+    assert [line.partition(":")[0] for line in warnings] == ["not fenced", "unproven"]
