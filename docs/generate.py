@@ -112,8 +112,18 @@ def manifest() -> str:
     for kind, reference in COMPONENTS:
         config = catalogue.resolve(kind, reference).config
         title = f'`[{kind}.<id>]` with `plugin = "{reference}"`'
-        lines += [f"## {title}\n", *_keys(config)]
+        lines += [f"## {title}\n", *_keys(config), *_nested(f"{kind}.<id>", config)]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _nested(path: str, cls: type[Any]) -> Iterator[str]:
+    """Yield the tables inside a component's table."""
+    for name, hint in get_type_hints(cls).items():
+        for part in (hint, *get_args(hint)):
+            if attrs.has(part) and part is not Secret:
+                yield f"### `[{path}.{name}]`\n"
+                yield from _keys(part)
+                yield from _nested(f"{path}.{name}", part)
 
 
 def _keys(cls: type[Any]) -> Iterator[str]:

@@ -308,6 +308,19 @@ class FakeTurnHost:
 
 
 @attrs.define(eq=False)
+class FakeValues:
+    """`dragoman.ComponentRecords` over a dict."""
+
+    values: dict[str, str] = attrs.field(factory=dict)
+
+    async def get(self, key: str) -> str | None:
+        return self.values.get(key)
+
+    async def put(self, key: str, value: str) -> None:
+        self.values[key] = value
+
+
+@attrs.define(eq=False)
 class FakeHost:
     """What a runtime gets from core."""
 
@@ -317,6 +330,7 @@ class FakeHost:
     id: str = "support"
     clock: Clock = attrs.field(factory=SystemClock)
     log: logging.Logger = attrs.field(factory=lambda: logging.getLogger("test.openai"))
+    records: FakeValues = attrs.field(factory=FakeValues)
 
     @property
     def name(self) -> str:
@@ -330,7 +344,10 @@ class Desk:
     model: AiMock
     folder: Path
     host: FakeTurnHost = attrs.field(factory=FakeTurnHost)
+    values: FakeValues = attrs.field(factory=FakeValues)
     turns: int = 0
+    events: int = 0
+    """The event of the next turn's first message."""
     watch_tasks: bool = True
     """Whether tasks that outlive a turn are an error; off where turns run side by side."""
 
@@ -345,7 +362,7 @@ class Desk:
         from dragoman_openai.runtime import open_runtime
 
         async with anyio.create_task_group() as tasks:
-            host = FakeHost(self.folder, tasks)
+            host = FakeHost(self.folder, tasks, records=self.values)
             async with open_runtime(self.config(agent, **changes), host) as runtime:
                 await runtime._warm.wait()
                 yield runtime
@@ -354,8 +371,9 @@ class Desk:
         """Open what cannot be opened, and return what is wrong with it."""
         from dragoman_openai.runtime import open_runtime
 
+        host = FakeHost(self.folder, records=self.values)
         with pytest.raises(ManifestError) as caught:
-            async with open_runtime(self.config(agent, **changes), FakeHost(self.folder)):
+            async with open_runtime(self.config(agent, **changes), host):
                 pass
         return caught.value.problems
 
@@ -366,12 +384,17 @@ class Desk:
         *texts: str,
         profile: str = "default",
         files: Sequence[Attachment] = (),
+        attempt: int = 1,
     ) -> Any:
         """Store messages as core does, each with the files, and run the turn that answers them."""
-        self.turns += 1
+        self.turns += attempt == 1
         inputs = tuple(
             TurnInput(
-                number, text, Sender("7", "Ann"), datetime(2026, 1, 1, tzinfo=UTC), tuple(files)
+                self.events + number,
+                text,
+                Sender("7", "Ann"),
+                datetime(2026, 1, 1, tzinfo=UTC),
+                tuple(files),
             )
             for number, text in enumerate(texts)
         )
@@ -385,6 +408,7 @@ class Desk:
             profile=profile,
             address=Address("telegram", "7"),
             inputs=inputs,
+            attempt=attempt,
         )
         before = asyncio.all_tasks()
         async with runtime.turn(request, self.host) as events:

@@ -347,6 +347,9 @@ class TurnRun:
         await self.writes.settled()
         if isinstance(end, Finished | Paused):
             return
+        if isinstance(end, Failed) and end.kind is FailureKind.CONTEXT_OVERFLOW:
+            await self._store_as_far_as_possible(self.past.take_back)
+            return
         await self._store_what_ran()
         session = self.past.session
         shown = self._translator.texts(skip=session.stored_messages)
