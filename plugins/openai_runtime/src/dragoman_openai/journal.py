@@ -36,6 +36,9 @@ UNKNOWN: Final = (
 )
 """What the model is told of a call whose outcome is unknown."""
 
+_THREADED: Final = "__agents_sync_function_tool__"
+"""How the SDK marks what calls a plain function."""
+
 _Invoke: TypeAlias = Callable[[ToolContext[Any], str], Awaitable[Any]]
 
 
@@ -63,23 +66,49 @@ class JournalledContext(TurnContext):
     session: RecordsSession = attrs.field(repr=False, eq=False)
 
 
-def journalled(tool: Tool, read_only: frozenset[str]) -> Tool:
+@attrs.frozen
+class ToolRules:
+    """What goes for all tools: the names of those that change nothing, and the longest run of an
+    async one that sets no limit itself, in seconds."""
+
+    read_only: frozenset[str] = frozenset()
+    timeout: float | None = None
+
+
+NO_RULES: Final = ToolRules()
+
+
+def journalled(tool: Tool, rules: ToolRules) -> Tool:
     """Return a copy of a function tool that asks the journal first; other tools as they are."""
     if not isinstance(tool, FunctionTool):
         return tool
     inner = copy.copy(tool)
     _note_failures(inner)
     outer = copy.copy(inner)
-    outer.on_invoke_tool = _asking(inner, read_only=tool.qualified_name in read_only)
+    outer.on_invoke_tool = _asking(inner, journal_name(tool), rules)
+    if outer.timeout_seconds is None and not is_threaded(tool):
+        outer.timeout_seconds = rules.timeout
     return outer
 
 
-def _asking(tool: FunctionTool, *, read_only: bool) -> _Invoke:
+def journal_name(tool: FunctionTool) -> str:
+    """Return the name of a tool in the journal: that of an MCP server's is ``server/tool``."""
+    binding = tool._mcp_tool_binding  # noqa: SLF001 - only here the SDK has the server's own name
+    return tool.qualified_name if binding is None else f"{binding[0]}/{binding[1]}"
+
+
+def is_threaded(tool: object) -> bool:
+    """Whether a tool is a plain function: the SDK runs it in a thread, and sets it no limit."""
+    invoke = getattr(tool, "on_invoke_tool", None)
+    return bool(getattr(invoke, _THREADED, False))
+
+
+def _asking(tool: FunctionTool, name: str, rules: ToolRules) -> _Invoke:
     async def invoke(call: ToolContext[Any], arguments: str) -> Any:
         turn: JournalledContext = call.context
         host = turn.journal.host
         decision = await host.tool_begins(
-            ToolCall(call.tool_call_id, tool.qualified_name, arguments, read_only)
+            ToolCall(call.tool_call_id, name, arguments, name in rules.read_only)
         )
         if isinstance(decision, ToolRecorded):
             return decision.result
@@ -94,11 +123,19 @@ def _asking(tool: FunctionTool, *, read_only: bool) -> _Invoke:
             await host.tool_ended(decision, _as_text(tool, result))
         return result
 
+    setattr(invoke, _THREADED, is_threaded(tool))
     return invoke
 
 
 def _as_text(tool: FunctionTool, result: object) -> str:
-    """Return a result as the text from which the SDK makes the same output again."""
+    """Return a result as the text from which the SDK makes the same output again.
+
+    An MCP server's comes as parts: one that is a text is that text, others are kept as JSON.
+    """
+    if isinstance(result, dict) and result.keys() == {"type", "text"}:
+        return str(result["text"])
+    if isinstance(result, dict | list) and tool._mcp_tool_binding is not None:  # noqa: SLF001 - as above
+        return to_json(result, fallback=str).decode()
     if isinstance(result, str) or tool.output_json_schema is None:
         return str(result)
     return to_json(result, fallback=str).decode()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from zoneinfo import ZoneInfo
 
 import anyio
 import attrs
 from anyio import to_thread
-from openai import AsyncOpenAI
+from anyio.abc import TaskGroup
 
 from dragoman import (
     EncodedInput,
@@ -21,11 +22,12 @@ from dragoman import (
     TurnRequest,
 )
 from dragoman_openai import agents, errors
-from dragoman_openai.client import make_client
 from dragoman_openai.config import OpenAIConfig
 from dragoman_openai.feed import Feed
+from dragoman_openai.graph import Graph
 from dragoman_openai.history import Limits, encode, well_formed
 from dragoman_openai.journal import Journal, JournalledContext
+from dragoman_openai.models import Models, make_models
 from dragoman_openai.session import NAMESPACE, RecordsSession
 from dragoman_openai.turn import TurnHooks, TurnRun
 from dragoman_openai.warmup import warm_up
@@ -45,7 +47,7 @@ class OpenAIRuntime:
     _config: OpenAIConfig
     _host: Host
     _agents: agents.Agents
-    _client: AsyncOpenAI
+    _models: Models
     _warm: anyio.Event = attrs.field(factory=anyio.Event)
 
     @property
@@ -101,9 +103,9 @@ class OpenAIRuntime:
         )
         run = TurnRun(
             config=self._config,
-            client=self._client,
+            models=self._models,
             graph=graph,
-            context=_context(request, host, session),
+            context=self._context(request, host, session),
             session=session,
             hooks=TurnHooks(host.records(AGENT_NAMESPACE), writes),
             writes=writes,
@@ -113,36 +115,58 @@ class OpenAIRuntime:
         )
         await run.run()
 
+    def _context(
+        self, request: TurnRequest, host: TurnHost, session: RecordsSession
+    ) -> JournalledContext:
+        return JournalledContext(
+            journal=Journal(host),
+            session=session,
+            turn_id=request.turn_id,
+            session_id=request.session_id,
+            conversation_id=request.conversation_id,
+            profile=request.profile,
+            address=request.address,
+            person=request.inputs[-1].sender,
+            platform=request.address.platform,
+            time_zone=self._config.time_zone,
+            now=self._host.clock.now().astimezone(ZoneInfo(self._config.time_zone)),
+            inputs=request.inputs,
+            memory=host.memory,
+            attach=host.attach,
+            fetch=host.fetch,
+            read=host.read,
+            suggest=host.suggest,
+        )
 
-def _context(request: TurnRequest, host: TurnHost, session: RecordsSession) -> JournalledContext:
-    return JournalledContext(
-        journal=Journal(host),
-        session=session,
-        turn_id=request.turn_id,
-        session_id=request.session_id,
-        conversation_id=request.conversation_id,
-        profile=request.profile,
-        address=request.address,
-        inputs=request.inputs,
-        memory=host.memory,
-        attach=host.attach,
-        fetch=host.fetch,
-        read=host.read,
-        suggest=host.suggest,
-    )
+    def begin(self, tasks: TaskGroup) -> None:
+        """Start what lives as long as the runtime; agents that are made later bring theirs."""
+
+        def ready(made: Graph) -> None:
+            self._agents.servers.begin(tasks, self._host.clock, self._host.log)
+            if made.threaded:
+                self._host.log.warning(
+                    "tools that are plain functions run to their end when a turn is stopped, and "
+                    "have no time limit; make them async where that matters: %s",
+                    ", ".join(sorted(made.threaded)),
+                )
+
+        self._agents.ready = ready
+        if self._agents.shared is not None:
+            ready(self._agents.shared)
+        tasks.start_soon(self.warm_up)
 
 
 @asynccontextmanager
 async def open_runtime(config: OpenAIConfig, host: Host) -> AsyncIterator[Runtime]:
-    """Make the agents and the client, without touching the network; close the client at the end."""
-    made = await to_thread.run_sync(agents.load, config, host.name)
-    client = await to_thread.run_sync(make_client, config, host.network)
-    runtime = OpenAIRuntime(config, host, made, client)
+    """Make the agents and the clients; connect to MCP servers only; close all at the end."""
+    made = await to_thread.run_sync(agents.load, config, host.name, host.network)
+    models = await to_thread.run_sync(make_models, config, host.network)
+    runtime = OpenAIRuntime(config, host, made, models)
     try:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(runtime.warm_up)
+            runtime.begin(tasks)
             yield runtime
             tasks.cancel_scope.cancel()
     finally:
         with anyio.CancelScope(shield=True), host.clock.move_on_after(_CLOSING):
-            await client.close()
+            await models.aclose()

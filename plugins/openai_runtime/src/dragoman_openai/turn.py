@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import attrs
-from agents import FunctionTool, RunHooks, Runner, ToolCallOutputItem
+from agents import (
+    FunctionTool,
+    InputGuardrailTripwireTriggered,
+    RunHooks,
+    Runner,
+    ToolCallOutputItem,
+)
 
 from dragoman import (
     Cancelled,
@@ -25,7 +31,7 @@ from dragoman import (
     TextDelta,
     Usage,
 )
-from dragoman_openai import errors
+from dragoman_openai import errors, refused
 from dragoman_openai.client import run_config
 from dragoman_openai.config import OpenAIConfig
 from dragoman_openai.feed import Feed
@@ -39,12 +45,12 @@ if TYPE_CHECKING:
     from agents import (
         Agent,
         AgentBase,
+        ModelProvider,
         RunContextWrapper,
         RunResultStreaming,
         Tool,
         ToolErrorFormatterArgs,
     )
-    from openai import AsyncOpenAI
 
 DRAIN: Final = 2.0
 """Seconds that a cancelled run gets to end."""
@@ -96,7 +102,7 @@ class TurnRun:
     """
 
     config: OpenAIConfig
-    client: AsyncOpenAI
+    models: ModelProvider
     graph: Graph
     context: JournalledContext
     session: RecordsSession
@@ -108,6 +114,8 @@ class TurnRun:
     _translator: Translator = attrs.field(init=False)
     _results: list[RunResultStreaming] = attrs.field(factory=list, init=False)
     _held: list[RunEvent] = attrs.field(factory=list, init=False)
+    _refused: bool = attrs.field(default=False, init=False)
+    """Whether an input guardrail refused what the turn was asked."""
 
     def __attrs_post_init__(self) -> None:
         self._translator = Translator(self.graph.handoff_tools, self.context.journal.failed)
@@ -127,11 +135,15 @@ class TurnRun:
         try:
             return await self._run_repairing()
         except Exception as error:  # noqa: BLE001 - the border: whatever failed is the turn's end
-            end = errors.classify(error)
+            end = self._failed(error)
             self.log.warning(
                 "turn %s failed: %s (%s)", self.context.turn_id, end.kind.value, end.detail
             )
             return end
+
+    def _failed(self, error: BaseException) -> Failed:
+        self._refused = isinstance(error, InputGuardrailTripwireTriggered)
+        return errors.classify(error)
 
     async def _run_repairing(self) -> RunEnd:
         agent = self.graph.start(await self.hooks.last_agent())
@@ -155,7 +167,7 @@ class TurnRun:
             session=self.session,
             max_turns=self.config.max_turns,
             hooks=self.hooks,
-            run_config=run_config(self.config, self.client, tool_error_formatter=self._tool_failed),
+            run_config=run_config(self.config, self.models, tool_error_formatter=self._tool_failed),
         )
         self._results.append(result)
         events = result.stream_events()
@@ -187,7 +199,7 @@ class TurnRun:
     def _end_of(self, result: RunResultStreaming) -> RunEnd:
         """Return how a stream that raised nothing has ended; ``is_complete`` would not say."""
         if result.run_loop_exception is not None:
-            return errors.classify(result.run_loop_exception)
+            return self._failed(result.run_loop_exception)
         if result.interruptions:
             tools = ", ".join(sorted({str(item.name) for item in result.interruptions}))
             return Failed(FailureKind.TOOL, f"approval asked, and nobody can give it: {tools}")
@@ -219,6 +231,10 @@ class TurnRun:
         await self.writes.settled()
         if isinstance(end, Finished):
             return
+        if self._refused:
+            tools = dict.fromkeys(self._translator.calls().values())
+            await self._add(refused.mark(len(self.context.inputs), tools))
+            return
         shown = self._translator.texts(skip=self.session.stored_messages)
         if self.graph.guarded:  # held back from people, and so from the history
             shown = []
@@ -228,10 +244,14 @@ class TurnRun:
             if identity not in self.session.stored_calls
         ]
         mark = f"[interrupted while running {', '.join(cut)}]" if cut else "[interrupted]"
+        too_long = isinstance(end, Failed) and end.kind is FailureKind.TURN_LIMIT
+        if too_long:
+            mark = "[stopped: this took more steps than allowed]"
         text = "\n\n".join(part for part in shown if part.strip())
-        if not text and not cut:
-            return
-        item: Any = {"role": "assistant", "content": f"{text}\n{mark}".lstrip()}
+        if text or cut or too_long:
+            await self._add({"role": "assistant", "content": f"{text}\n{mark}".lstrip()})
+
+    async def _add(self, item: Any) -> None:
         try:
             await self.session.add_items([item])
         except StoreError as error:
