@@ -93,6 +93,7 @@ FIXTURES = [
     _tool("run slow", "slow", text="One moment."),
     _tool("work on", "block"),
     _tool("be stubborn", "insist"),
+    _then("run slow", "It took too long."),
     _tool("loop", "get_weather", {"city": "Loop"}),
     {
         "match": {"userMessage": "loop", "hasToolResult": True},
@@ -148,6 +149,27 @@ FIXTURES = [
     _text("[an empty message]", "Yes?"),
     _tool("ask around", "ask_payer", {"input": "pay up"}),
     _then("ask around", "It is done."),
+    _tool("note it down", "mcp_notes__note", {"text": "tea"}),
+    _then("note it down", "Noted."),
+    _tool("look at the notes", "mcp_notes__notes"),
+    _then("look at the notes", "Read."),
+    _tool("add up", "mcp_sums__add", {"a": 2, "b": 3}),
+    _then("add up", "Five."),
+    _tool("surroundings please", "mcp_notes__surroundings"),
+    _then("surroundings please", "Told."),
+    _tool("break it", "mcp_notes__die"),
+    _then("break it", "Broken."),
+    _tool("complain", "mcp_notes__complain"),
+    _then("complain", "It complained."),
+    _tool("take your time", "mcp_notes__slow"),
+    _then("take your time", "Too long."),
+    _tool("ask the writer", "ask_writer", {"input": "note it down"}),
+    _then("ask the writer", "The writer did it."),
+    _tool("ask the described payer", "ask_the_payer", {"input": "pay up"}),
+    _then("ask the described payer", "It is done."),
+    _text("give me a receipt", '{"total": 3}'),
+    _tool("to the writer", "transfer_to_writer"),
+    _then("to the writer", "The writer speaks."),
     _text("river", STORY, streamingProfile={"ttft": 10, "tps": 300, "jitter": 0}),
     _text("cut me off", STORY, latency=20, disconnectAfterMs=400),
     _error("too many", 429, {"message": "canary", "code": "rate_limit_exceeded"}),
@@ -427,7 +449,7 @@ class Desk:
             conversation_id="c1",
             profile="default",
             address=Address("telegram", "7"),
-            inputs=(),
+            inputs=(TurnInput(0, "", Sender("7", "Ann"), datetime(2026, 1, 1, tzinfo=UTC), ()),),
             saved=saved,
             decisions=tuple(decisions),
         )
@@ -497,3 +519,21 @@ def memory():
 @pytest.fixture
 def story():
     return STORY
+
+
+@pytest.fixture
+def http_server(tmp_path):
+    """Starts the notes over HTTP, and returns their address."""
+    import sys
+
+    from peers.process import PeerProcess
+
+    process = PeerProcess("notes", tmp_path / "notes.log")
+
+    def start(transport: str) -> str:
+        script = str(HERE / "mcp_notes.py")
+        process.start(lambda port: [sys.executable, script, f"--{transport}", str(port)], "/health")
+        return f"{process.root}/{'sse' if transport == 'sse' else 'mcp'}"
+
+    yield start
+    process.stop()
