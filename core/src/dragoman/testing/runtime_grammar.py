@@ -34,7 +34,8 @@ class Grammar:
     """The text of each block as it stands, in order of first appearance."""
     running: dict[str, str] = attrs.field(factory=dict)
     """The tools that run, by call id."""
-    usage: Usage = attrs.field(factory=Usage)
+    usage: dict[str, Usage] = attrs.field(factory=dict)
+    """By model."""
     consumed: list[int] = attrs.field(factory=list)
     _final: set[str] = attrs.field(factory=set)
     _called: set[str] = attrs.field(factory=set)
@@ -72,10 +73,11 @@ class Grammar:
         assert self.end is not None, "the events end without saying how"
 
     def _count(self, usage: Usage) -> None:
-        before, now = attrs.astuple(self.usage), attrs.astuple(usage)
-        grows = all(old <= new for old, new in zip(before, now, strict=True))
-        assert grows, f"usage counts the whole turn: {before} becomes {now}"
-        self.usage = usage
+        before = self.usage.get(usage.model, Usage(model=usage.model))
+        counts = zip(attrs.astuple(before), attrs.astuple(usage), strict=True)
+        grows = all(old <= new for old, new in counts if isinstance(old, int | float))
+        assert grows, f"usage counts the whole turn: {before} becomes {usage}"
+        self.usage[usage.model] = usage
 
     def _consume(self, event_ids: tuple[int, ...]) -> None:
         again = set(event_ids) & set(self.consumed)
