@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import attrs
 
 from dragoman.runevents import (
@@ -21,6 +23,8 @@ from dragoman.runevents import (
     Usage,
 )
 
+_COUNTS: Final = ("requests", "input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
+
 
 @attrs.define(eq=False)
 class Grammar:
@@ -34,7 +38,8 @@ class Grammar:
     """The text of each block as it stands, in order of first appearance."""
     running: dict[str, str] = attrs.field(factory=dict)
     """The tools that run, by call id."""
-    usage: Usage = attrs.field(factory=Usage)
+    usage: dict[str, Usage] = attrs.field(factory=dict)
+    """The latest of each model."""
     consumed: list[int] = attrs.field(factory=list)
     _final: set[str] = attrs.field(factory=set)
     _called: set[str] = attrs.field(factory=set)
@@ -72,10 +77,10 @@ class Grammar:
         assert self.end is not None, "the events end without saying how"
 
     def _count(self, usage: Usage) -> None:
-        before, now = attrs.astuple(self.usage), attrs.astuple(usage)
-        grows = all(old <= new for old, new in zip(before, now, strict=True))
-        assert grows, f"usage counts the whole turn: {before} becomes {now}"
-        self.usage = usage
+        before = self.usage.get(usage.model, Usage())
+        grows = all(getattr(before, name) <= getattr(usage, name) for name in _COUNTS)
+        assert grows, f"usage counts the whole turn: {before} becomes {usage}"
+        self.usage[usage.model] = usage
 
     def _consume(self, event_ids: tuple[int, ...]) -> None:
         again = set(event_ids) & set(self.consumed)

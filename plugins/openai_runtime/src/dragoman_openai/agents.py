@@ -34,6 +34,11 @@ class Agents:
     _made: dict[str, Graph] = attrs.field(factory=dict)
     _lock: anyio.Lock = attrs.field(factory=anyio.Lock)
 
+    @property
+    def shared(self) -> Graph | None:
+        """The agents of all profiles; ``None`` where each has its own."""
+        return self._shared
+
     async def of(self, profile: str) -> Graph:
         """Return the agents of a profile."""
         if self._shared is not None:

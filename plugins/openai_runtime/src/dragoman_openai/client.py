@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final, TypeAlias
 
 import httpx2
 from agents import ModelRetrySettings, ModelSettings, OpenAIProvider, RunConfig, ToolExecutionConfig
@@ -10,6 +11,7 @@ from agents.retry import RetryDecision, RetryPolicyContext
 from openai import AsyncOpenAI
 
 from dragoman import NetworkPolicy
+from dragoman_openai import calls
 from dragoman_openai.config import OFFICIAL_SERVER, OpenAIConfig
 
 _CONNECTIONS: Final = httpx2.Limits(
@@ -18,12 +20,16 @@ _CONNECTIONS: Final = httpx2.Limits(
 _POOL_TIMEOUT: Final = 30.0
 """Seconds that a call waits for a free connection: as many turns run as there are connections."""
 
+ResponseHook: TypeAlias = Callable[[httpx2.Response], Awaitable[None]]
+
 _TRANSIENT: Final = frozenset({408, 429, 500, 502, 503, 504, 529})
 _LONGEST_WAIT: Final = 20.0
 """Seconds. A service that asks for more is not waited for: the person is told instead."""
 
 
-def make_client(config: OpenAIConfig, network: NetworkPolicy) -> AsyncOpenAI:
+def make_client(
+    config: OpenAIConfig, network: NetworkPolicy, on_response: Sequence[ResponseHook] = ()
+) -> AsyncOpenAI:
     """Return a client without retries of its own: repeats are counted in one place."""
     timeout = httpx2.Timeout(
         config.request_timeout, connect=network.connect_timeout, pool=_POOL_TIMEOUT
@@ -37,6 +43,7 @@ def make_client(config: OpenAIConfig, network: NetworkPolicy) -> AsyncOpenAI:
         timeout=timeout,
         limits=_CONNECTIONS,
         follow_redirects=True,
+        event_hooks=calls.hooks(on_response),
     )
     key = config.api_key
     return AsyncOpenAI(
@@ -52,7 +59,9 @@ def run_config(config: OpenAIConfig, client: AsyncOpenAI, **changes: Any) -> Run
     """Return what all runs have in common; ``changes`` are one run's own settings."""
     chat = config.api == "chat"
     return RunConfig(
-        model_provider=OpenAIProvider(openai_client=client, use_responses=not chat),
+        model_provider=calls.WatchedProvider(
+            OpenAIProvider(openai_client=client, use_responses=not chat)
+        ),
         model_settings=ModelSettings(
             retry=ModelRetrySettings(max_retries=config.retries, policy=_may_repeat),
             include_usage=True if chat else None,
