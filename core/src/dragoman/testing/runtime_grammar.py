@@ -7,6 +7,7 @@ from typing import Final
 import attrs
 
 from dragoman.runevents import (
+    ApprovalRequested,
     Cancelled,
     Failed,
     Finished,
@@ -41,6 +42,10 @@ class Grammar:
     usage: dict[str, Usage] = attrs.field(factory=dict)
     """The latest of each model."""
     consumed: list[int] = attrs.field(factory=list)
+    asked: list[ApprovalRequested] = attrs.field(factory=list)
+    """The calls that wait for a decision."""
+    waited: dict[str, str] = attrs.field(factory=dict)
+    """Of a turn that goes on: the calls that ran or waited when it paused, by id."""
     _final: set[str] = attrs.field(factory=set)
     _called: set[str] = attrs.field(factory=set)
 
@@ -59,12 +64,17 @@ class Grammar:
                 assert call_id, "a call has no id"
                 assert call_id not in self._called, f"call {call_id} starts twice"
                 self._called.add(call_id)
+                self.waited.pop(call_id, None)
                 self.running[call_id] = tool
             case ToolProgress(call_id) | LongToolHint(call_id):
                 assert call_id in self.running, f"{name} of a call that does not run"
             case ToolFinished(call_id, tool):
-                assert self.running.get(call_id) == tool, f"call {call_id} ends and does not run"
-                del self.running[call_id]
+                begun = self.running if call_id in self.running else self.waited
+                assert begun.get(call_id) == tool, f"call {call_id} ends and does not run"
+                del begun[call_id]
+            case ApprovalRequested(call_id):
+                assert call_id not in [one.call_id for one in self.asked], f"{call_id} asks twice"
+                self.asked.append(event)
             case Usage():
                 self._count(event)
             case InputConsumed(event_ids):
@@ -89,5 +99,9 @@ class Grammar:
 
     def _close(self, end: RunEnd) -> None:
         self.end = end
+        if isinstance(end, Paused):
+            assert self.asked, "a turn pauses and has asked nothing"
+            assert end.state, "a turn pauses and saves nothing"
         if isinstance(end, Finished):
+            assert not self.asked, "a turn has asked, and ends without the answer"
             assert not self.running, f"tools run at the end: {self.running}"
