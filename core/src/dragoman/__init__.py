@@ -120,3 +120,4 @@ from dragoman.runevents import ToolProgress as ToolProgress
 from dragoman.runevents import ToolStarted as ToolStarted
 from dragoman.runevents import Usage as Usage
 from dragoman.secret import Secret as Secret
+from dragoman.states import ApprovalState as ApprovalState

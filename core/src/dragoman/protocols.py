@@ -364,6 +364,8 @@ class TurnHost(Protocol):
     async def offered(self) -> Sequence[TurnInput]:
         """Return what waits in the session, oldest first; to be asked at the run's boundaries.
 
+        That is nothing where the profile does not let a message be handed to a running turn.
+
         Yielding `dragoman.InputConsumed` takes messages into this turn, with their items in the
         records; what is not taken keeps its place for the next turn.
         """

@@ -19,6 +19,7 @@ from dragoman import (
     Address,
     Attachment,
     Clock,
+    Decision,
     FetchedFile,
     FileUnavailable,
     ManifestError,
@@ -101,6 +102,18 @@ FIXTURES = [
         "match": {"userMessage": "think"},
         "response": {"content": "42.", "reasoning": "I thought about it."},
     },
+    _tool("let them erase", "ask_careful", {"input": "erase it"}),
+    _then("let them erase", "They did."),
+    _tool("erase it", "wipe", {"path": "tmp"}, "I will."),
+    _then("erase it", "It is gone."),
+    {
+        "match": {"userMessage": "erase both", "hasToolResult": False},
+        "response": {
+            "toolCalls": [{"name": "wipe", "arguments": {"path": path}} for path in ("one", "two")]
+        },
+    },
+    _then("erase both", "As you say."),
+    _text("and in the evening", "Warm as well."),
     _tool("note this", "remember", {"text": "likes tea"}),
     _then("note this", "I noted it."),
     _tool("what do I like", "recall", {"query": "likes"}),
@@ -224,6 +237,9 @@ class FakeTurnHost:
     files: dict[str, str] = attrs.field(factory=dict)
     """The text of each file that can be read, by its reference."""
     suggested: list[str] = attrs.field(factory=list)
+    grants: set[str] = attrs.field(factory=set)
+    waiting: list[TurnInput] = attrs.field(factory=list)
+    """What is offered to a run at its boundaries."""
     calls: list[ModelCall] = attrs.field(factory=list)
     decision: ToolDecision | Exception | None = None
     """What every call is answered; it begins by default."""
@@ -264,6 +280,12 @@ class FakeTurnHost:
 
     async def suggest(self, answers: Sequence[str]) -> None:
         self.suggested = list(answers)
+
+    async def granted(self, tool: str) -> bool:
+        return tool in self.grants
+
+    async def offered(self) -> Sequence[TurnInput]:
+        return list(self.waiting)
 
     def records(self, namespace: str) -> FakeRecords:
         return self.spaces.setdefault(namespace, FakeRecords(self))
@@ -370,6 +392,23 @@ class Desk:
         await anyio.lowlevel.checkpoint()
         left = {task for task in asyncio.all_tasks() - before if not task.done()}
         assert not (self.watch_tasks and left), f"tasks outlive the turn: {left}"
+
+    async def go_on(
+        self, runtime: Any, saved: str, decisions: Sequence[Decision]
+    ) -> list[RunEvent]:
+        """Let the newest turn go on from its pause, and return its events."""
+        request = TurnRequest(
+            turn_id=f"turn_{self.turns}",
+            session_id="s1",
+            conversation_id="c1",
+            profile="default",
+            address=Address("telegram", "7"),
+            inputs=(),
+            saved=saved,
+            decisions=tuple(decisions),
+        )
+        async with runtime.turn(request, self.host) as events:
+            return [event async for event in events]
 
     async def say(self, runtime: Any, *texts: str, **more: Any) -> list[RunEvent]:
         """Run a whole turn and return its events."""

@@ -205,6 +205,29 @@ outer = Agent(
     name="outer",
     tools=[approving.as_tool(tool_name="ask_inner", tool_description="Ask the inner agent.")],
 )
+
+
+@function_tool(needs_approval=True)
+def wipe(path: str) -> str:
+    """Wipe a path."""
+    SEEN.append(path)
+    return f"wiped {path}"
+
+
+@function_tool(name_override="wipe", needs_approval=True)
+def wipe_differently(path: str, how: str) -> str:
+    """Wipe a path in some way."""
+    SEEN.append((path, how))
+    return f"wiped {path}"
+
+
+careful = Agent(name="careful", instructions="Wipe.", tools=[wipe])
+renamed = Agent(name="careless", instructions="Wipe.", tools=[wipe])
+changed = Agent(name="careful", instructions="Wipe.", tools=[wipe_differently])
+delegating = Agent(
+    name="delegating",
+    tools=[careful.as_tool(tool_name="ask_careful", tool_description="Ask the careful agent.")],
+)
 twins = Agent(name="twin", handoffs=[Agent(name="twin")])
 with_mcp = Agent(name="mcp", mcp_servers=[object()])  # type: ignore[list-item]  # never connected
 forgetful = Agent(

@@ -215,11 +215,16 @@ class TurnRunner:
             files,
             self.fetched,
             calls,
+            self._steers(grant),
         )
         return Turn(grant, info, answer, [], view, live, host, running, log, self.sinks.open(info))
 
     def _can(self, grant: TurnGrant) -> Capabilities:
         return self.outbox.exit(grant.inputs[0].inbound.address).platform.capabilities
+
+    def _steers(self, grant: TurnGrant) -> bool:
+        profile = self.profiles.get(grant.profile)
+        return profile is not None and profile.busy == "steer"
 
     def _view(self, grant: TurnGrant) -> View:
         profile, veiled = self.profiles.get(grant.profile), self.hooks.has_outbound

@@ -130,6 +130,7 @@ class FencedTurnHost:
     attached: Attached
     fetched: Fetched
     calls: ModelCalls
+    _steered: bool = False
     suggested: tuple[str, ...] = ()
     """Answers that the turn offers."""
     _asked: Counter[tuple[str, str]] = attrs.field(factory=Counter)
@@ -219,7 +220,9 @@ class FencedTurnHost:
         return await self._store.read.granted(grant.conversation_id, grant.profile, tool)
 
     async def offered(self) -> Sequence[TurnInput]:
-        """Return what waits in the session."""
+        """Return what waits in the session, where its profile lets a turn be steered."""
+        if not self._steered:
+            return ()
         waiting = await self._store.read.queued(self._lease.session_id, OFFERED)
         return [turn_input(stored) for stored in waiting]
 

@@ -35,9 +35,9 @@ class Agents:
     _lock: anyio.Lock = attrs.field(factory=anyio.Lock)
 
     @property
-    def guarded(self) -> bool:
-        """Whether answers are judged at their end; of agents that are not made yet, False."""
-        return self._shared is not None and self._shared.guarded
+    def shared(self) -> Graph | None:
+        """The agents of all profiles; ``None`` where each has its own."""
+        return self._shared
 
     async def of(self, profile: str) -> Graph:
         """Return the agents of a profile."""

@@ -39,13 +39,25 @@ class Graph:
             if isinstance(tool, FunctionTool)
         )
 
+    @property
+    def everyone(self) -> tuple[AnyAgent, ...]:
+        """All agents, those that are used as tools among them."""
+        return tuple(_reachable(self.root, inner=True))
+
+    @property
+    def asking(self) -> frozenset[str]:
+        """The names of the tools that ask a person before they run."""
+        return frozenset(
+            _tool_name(tool) for agent in self.everyone for tool in agent.tools if _asks(tool)
+        )
+
     def start(self, name: str | None) -> AnyAgent:
         """Return the agent that a turn starts with: the last one, if it is still there."""
         return self.by_name.get(name or "", self.root)
 
 
 def problems(root: AnyAgent) -> list[str]:
-    """Return what would fail at the first message, or would run without anybody's consent."""
+    """Return what would fail at the first message."""
     found: list[str] = []
     names: dict[str, AnyAgent] = {}
     for agent in _reachable(root, inner=True):
@@ -59,12 +71,6 @@ def problems(root: AnyAgent) -> list[str]:
                 f"agent {agent.name!r} has mcp_servers, which this runtime does not connect; "
                 "offer what they do as function tools, or use HostedMCPTool"
             )
-        found += (
-            f"tool {_tool_name(tool)!r} of agent {agent.name!r} asks for approval, and this "
-            "runtime has no way to ask a person; remove the tool or its approval rule"
-            for tool in agent.tools
-            if _asks(tool)
-        )
     return found
 
 

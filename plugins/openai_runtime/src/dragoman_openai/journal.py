@@ -99,7 +99,20 @@ def journalled(tool: Tool, read_only: frozenset[str]) -> Tool:
     _note_failures(inner)
     outer = copy.copy(inner)
     outer.on_invoke_tool = _asking(inner, read_only=tool.qualified_name in read_only)
+    if tool.needs_approval is not False:
+        outer.needs_approval = _unless_granted(tool)
     return outer
+
+
+def _unless_granted(tool: FunctionTool) -> Callable[..., Awaitable[bool]]:
+    """Return the tool's rule for asking, which people can end for their conversation."""
+    rule = tool.needs_approval
+
+    async def asks(run: RunContextWrapper[Any], parameters: dict[str, Any], call_id: str) -> bool:
+        wanted = await rule(run, parameters, call_id) if callable(rule) else rule
+        return wanted and not await run.context.journal.host.granted(tool.qualified_name)
+
+    return asks
 
 
 def _asking(tool: FunctionTool, *, read_only: bool) -> _Invoke:

@@ -36,6 +36,10 @@ class Past(Protocol):
         """Return how a run is called, as keyword arguments of ``Runner.run_streamed``."""
         ...
 
+    def again(self) -> dict[str, Any]:
+        """Return the same for a run that goes on from its state; its input is there already."""
+        ...
+
     async def bring_in(self, items: Sequence[str]) -> None:
         """Take messages in that core has put among the records since the turn began."""
         ...
@@ -69,6 +73,10 @@ class SessionPast:
             if shorter is not None:
                 await self.session.replace(shorter)
         return {"input": [], "session": self.session}
+
+    def again(self) -> dict[str, Any]:
+        """Return the session that the state belongs to."""
+        return {"session": self.session}
 
     async def bring_in(self, items: Sequence[str]) -> None:
         """Do nothing: what core writes is part of this history."""

@@ -37,7 +37,7 @@ from dragoman_openai.history import TAG, Item, Limits, encode, well_formed
 from dragoman_openai.journal import Journal, JournalledContext
 from dragoman_openai.last_event import Bounding
 from dragoman_openai.past import OutsidePast, Past, SessionPast
-from dragoman_openai.server_past import MARKS, UNGUARDED, ServerPast
+from dragoman_openai.server_past import MARKS, ServerPast, unfit
 from dragoman_openai.session import NAMESPACE, RecordsSession
 from dragoman_openai.session_table import SessionTable
 from dragoman_openai.trimming import Trim, Trimming
@@ -69,8 +69,16 @@ class OpenAIRuntime:
 
     @property
     def capabilities(self) -> RuntimeCapabilities:
-        """Answers stream, tools are journalled; runs neither pause for a decision nor resume."""
-        return RuntimeCapabilities(stream=True, journal=True, fenced=self._config.fenced)
+        """What a session allows; where the model service keeps the past, runs neither pause nor steer."""
+        ours = self._config.continuation == "session"
+        return RuntimeCapabilities(
+            stream=True,
+            journal=True,
+            approve=ours,
+            resume=ours,
+            steer=ours,
+            fenced=self._config.fenced,
+        )
 
     async def warm_up(self) -> None:
         """Let the SDK build in a worker thread what it needs; turns wait for the end of it."""
@@ -112,8 +120,8 @@ class OpenAIRuntime:
         watch(host, feed, self._host.clock)
         try:
             graph = await self._agents.of(request.profile)
-            if graph.guarded and self._config.continuation != "session":
-                raise RuntimeFailed(FailureKind.INTERNAL, UNGUARDED)
+            if found := unfit(graph, self._config.continuation):
+                raise RuntimeFailed(FailureKind.INTERNAL, found)
         except Exception as error:  # noqa: BLE001 - the operator's function may raise anything
             feed.close(errors.classify(error))
             return
@@ -138,6 +146,8 @@ class OpenAIRuntime:
             feed=feed,
             clock=self._host.clock,
             log=self._host.log,
+            request=request,
+            steers=self.capabilities.steer,
         )
         try:
             await run.run()
@@ -221,8 +231,8 @@ def _load(config: OpenAIConfig, table: str) -> tuple[agents.Agents, Trimming]:
 async def open_runtime(config: OpenAIConfig, host: Host) -> AsyncIterator[Runtime]:
     """Make the agents and the client, without touching the network; close the client at the end."""
     made, trimmed = await to_thread.run_sync(_load, config, host.name)
-    if made.guarded and config.continuation != "session":
-        raise ManifestError([f"{host.name}.continuation: {UNGUARDED}"])
+    if made.shared is not None and (found := unfit(made.shared, config.continuation)):
+        raise ManifestError([f"{host.name}.continuation: {found}"])
     bounding = (Bounding(host.clock, host.log),)
     client = await to_thread.run_sync(make_client, config, host.network, bounding)
     table = config.session or SessionTable()

@@ -19,6 +19,7 @@ from agents import ToolApprovalItem
 
 from dragoman import Records, TurnRequest
 from dragoman_openai import errors, history
+from dragoman_openai.graph import Graph
 from dragoman_openai.history import Limits
 from dragoman_openai.session import NAMESPACE, RecordsSession
 from dragoman_openai.session_table import Continuation
@@ -30,10 +31,24 @@ if TYPE_CHECKING:
 
 MARKS: Final = f"{NAMESPACE}.continuation"
 
-UNGUARDED: Final = (
+_UNGUARDED: Final = (
     "what the model service keeps would hold answers that an output guardrail refuses; "
     'set continuation = "session", or remove the output guardrails'
 )
+
+
+def unfit(graph: Graph, continuation: Continuation) -> str:
+    """Return why agents cannot go on in this way; empty where they can."""
+    if continuation == "session":
+        return ""
+    if graph.guarded:
+        return _UNGUARDED
+    if graph.asking:
+        return (
+            f"{', '.join(sorted(graph.asking))} ask a person first, and only a session can wait "
+            'for the answer; set continuation = "session", or remove their approval rules'
+        )
+    return ""
 
 
 @attrs.frozen
@@ -73,6 +88,10 @@ class ServerPast:
         self.session.names_files = history.names_files(history.decode(records))
         unknown = records[self._mark.known :][-self._limits.items :]
         return {"input": history.shape(unknown, self._limits), **self._named()}
+
+    def again(self) -> dict[str, Any]:
+        """Return nothing: the state says how it goes on."""
+        return {}
 
     async def bring_in(self, items: Sequence[str]) -> None:
         """Do nothing: whoever adds input to the run tells the service."""

@@ -95,6 +95,10 @@ class Translator:
         elif event.type == "run_item_stream_event":
             yield from self._item(event)
 
+    def goes_on(self, identity: str, tool: str) -> Iterator[RunEvent]:
+        """Yield the begin of a call that was announced before a pause."""
+        yield from self._start(identity, tool)
+
     def texts(self, skip: int = 0) -> list[str]:
         """Return the texts of all messages so far, oldest first, without the first ``skip``."""
         return [block.text for block in list(self._blocks.values())[skip:]]

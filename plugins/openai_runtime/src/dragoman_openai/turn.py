@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import attrs
-from agents import FunctionTool, RunHooks, Runner, ToolCallOutputItem
+from agents import FunctionTool, RunHooks, Runner, RunState, ToolCallOutputItem
 
 from dragoman import (
+    ApprovalState,
     Cancelled,
     Clock,
     Failed,
     FailureKind,
     Finished,
+    InputConsumed,
+    Paused,
     Records,
     RunEnd,
     RunEvent,
@@ -25,8 +28,9 @@ from dragoman import (
     StoreError,
     TextBlock,
     TextDelta,
+    TurnRequest,
 )
-from dragoman_openai import errors
+from dragoman_openai import errors, pauses
 from dragoman_openai.client import run_config
 from dragoman_openai.config import OpenAIConfig
 from dragoman_openai.errors import Refusals
@@ -54,6 +58,10 @@ DRAIN: Final = 2.0
 """Seconds that a cancelled run gets to end."""
 
 
+async def _nothing() -> None:
+    return None
+
+
 @attrs.define(eq=False)
 class TurnHooks(RunHooks[JournalledContext]):
     """Writes down at the moment it happens what the SDK tells of a run.
@@ -65,6 +73,8 @@ class TurnHooks(RunHooks[JournalledContext]):
     _records: Records
     _writes: Writes
     _trim: Trim
+    boundary: Callable[[], Awaitable[None]] = attrs.field(default=_nothing)
+    """Awaited between a tool and the next call of the model."""
 
     async def on_llm_end(
         self,
@@ -85,6 +95,17 @@ class TurnHooks(RunHooks[JournalledContext]):
         """Store the name of the agent that goes on."""
         del context, from_agent
         await self._writes(lambda: self._records.append([to_agent.name]))
+
+    async def on_tool_end(
+        self,
+        context: RunContextWrapper[JournalledContext],
+        agent: AgentBase[JournalledContext],
+        tool: Tool,
+        result: object,
+    ) -> None:
+        """Look for what people have said meanwhile: the run may stop here for them."""
+        del context, agent, tool, result
+        await self.boundary()
 
     async def on_tool_start(
         self,
@@ -122,12 +143,22 @@ class TurnRun:
     feed: Feed
     clock: Clock
     log: logging.Logger
+    request: TurnRequest
+    steers: bool = False
+    """Whether what people say meanwhile may be taken in."""
     _translator: Translator = attrs.field(init=False)
+    _run: RunResultStreaming | None = attrs.field(default=None, init=False)
+    _offered: tuple[int, ...] = attrs.field(default=(), init=False)
+    """The messages for which the run was stopped at a boundary."""
+    _left: int = attrs.field(init=False)
+    """Model calls that the turn may still make."""
     _unwritten: list[RunResultStreaming] = attrs.field(factory=list, init=False)
     _held: list[RunEvent] = attrs.field(factory=list, init=False)
 
     def __attrs_post_init__(self) -> None:
         self._translator = Translator(self.graph.handoff_tools, self.context.journal.failed)
+        self._left = self.config.max_turns
+        self.hooks.boundary = self._look
 
     async def run(self) -> None:
         """Run to the end of the stream and close the feed; cancelling ends the run first."""
@@ -152,7 +183,7 @@ class TurnRun:
 
     async def _run_safely(self) -> RunEnd:
         try:
-            end = await self._run_repairing()
+            end = await self._run_steered()
         except Exception as error:  # noqa: BLE001 - the border: whatever failed is the turn's end
             end = self._failed(error)
             self.log.warning(
@@ -170,22 +201,47 @@ class TurnRun:
             return Failed(FailureKind.HISTORY, end.detail)
         return end
 
-    async def _run_repairing(self) -> RunEnd:
-        agent = self.graph.start(await self.hooks.last_agent())
+    async def _run_steered(self) -> RunEnd:
+        """Run, and go on with what people said meanwhile as often as the run has stopped for it."""
+        end = await (self._run_repairing() if self.request.saved is None else self._go_on())
+        while end is None:
+            await self._take_in()
+            end = await self._stream(await self._agent(), await self.past.start())
+        return end
+
+    async def _run_repairing(self) -> RunEnd | None:
         try:
-            return await self._stream(agent)
+            return await self._stream(await self._agent(), await self.past.start())
         except Exception as error:
             await self._store_what_ran()
             if not await self.past.mended(error):
                 raise
-        return await self._stream(self.graph.start(await self.hooks.last_agent()))
+        return await self._stream(await self._agent(), await self.past.start())
 
-    async def _stream(self, agent: Agent[Any]) -> RunEnd:
-        result = Runner.run_streamed(
+    async def _go_on(self) -> RunEnd | None:
+        """Go on from the state of a pause, with what was decided."""
+        saved = pauses.Saved.of(self.request.saved or "")
+        state = await pauses.load(saved, self.graph, self.request.decisions, self.context)
+        self._held = [TextBlock(block, text) for block, text in saved.held]
+        waiting = {pauses.call_of(item) for item in state.get_interruptions()}
+        for decision in self.request.decisions:
+            approved = decision.verdict is ApprovalState.APPROVED
+            if approved and decision.call_id in waiting:
+                for event in self._translator.goes_on(decision.call_id, decision.tool):
+                    self._show(event)
+        return await self._stream(self.graph.root, {"input": state, **self.past.again()})
+
+    async def _agent(self) -> Agent[Any]:
+        return self.graph.start(await self.hooks.last_agent())
+
+    async def _stream(self, agent: Agent[Any], start: dict[str, Any]) -> RunEnd | None:
+        """Run to the end of the stream; ``None`` where the run has stopped to be steered."""
+        goes_on = isinstance(start["input"], RunState)
+        result = self._run = Runner.run_streamed(
             agent,
-            **await self.past.start(),
-            context=self.context,
-            max_turns=self.config.max_turns,
+            **start,
+            context=None if goes_on else self.context,
+            max_turns=self._left,
             hooks=self.hooks,
             run_config=run_config(
                 self.config,
@@ -202,17 +258,41 @@ class TurnRun:
                     self._show(translated)
         finally:
             await self._settle(result, events)
+        self._left -= result.current_turn
         end = self._end_of(result)
-        if isinstance(end, Finished):
+        if end is None or isinstance(end, Finished | Paused):
             self._unwritten.remove(result)
-            await self.past.ended(result, finished=True)
+            await self.past.ended(result, finished=isinstance(end, Finished))
         return end
+
+    async def _look(self) -> None:
+        """Let the run stop at this boundary if people have said something that it may take in."""
+        if self.steers and not self._offered and self._left > 1:
+            offered = await self.context.journal.host.offered()
+            self._offered = tuple(message.event_id for message in offered)
+            if self._offered and self._run is not None:
+                self._run.cancel(mode="after_turn")
+
+    async def _take_in(self) -> None:
+        """Take in what was offered: core puts it behind the newest item of the history."""
+        self.feed.put(InputConsumed(self._offered))
+        self._offered = ()
+        await self.feed.taken()
 
     async def _settle(self, result: RunResultStreaming, events: object) -> None:
         """End the SDK's own tasks, which no scope of ours holds."""
         task = result.run_loop_task
+        if task is not None and not task.done() and self.context.journal.working:
+            # A tool may end within a moment: the model then knows what came of it.
+            result.cancel(mode="after_turn")
+            await self._drain(result, events)
         if task is None or not task.done():
             result.cancel()
+        if not await self._drain(result, events):
+            self.log.error("turn %s: the run did not end within %g s", self.context.turn_id, DRAIN)
+
+    async def _drain(self, result: RunResultStreaming, events: object) -> bool:
+        """Read what is left of a run, shown to nobody; return whether it has ended."""
         with (
             anyio.CancelScope(shield=True),
             self.clock.move_on_after(DRAIN) as scope,
@@ -222,16 +302,16 @@ class TurnRun:
                 await events.aclose()
             async for _ in result.stream_events():
                 pass
-        if scope.cancelled_caught:
-            self.log.error("turn %s: the run did not end within %g s", self.context.turn_id, DRAIN)
+        return not scope.cancelled_caught
 
-    def _end_of(self, result: RunResultStreaming) -> RunEnd:
+    def _end_of(self, result: RunResultStreaming) -> RunEnd | None:
         """Return how a stream that raised nothing has ended; ``is_complete`` would not say."""
         if result.run_loop_exception is not None:
             return errors.classify(result.run_loop_exception)
         if result.interruptions:
-            tools = ", ".join(sorted({str(item.name) for item in result.interruptions}))
-            return Failed(FailureKind.TOOL, f"approval asked, and nobody can give it: {tools}")
+            return self._paused(result)
+        if self._offered and result.final_output is None:
+            return None
         newest = result.new_items[-1] if result.new_items else None
         if isinstance(newest, ToolCallOutputItem):  # the agent lets a tool's result end the run
             if result.final_output is not None:
@@ -241,6 +321,13 @@ class TurnRun:
         for event in self._held:
             self.feed.put(event)
         return Finished()
+
+    def _paused(self, result: RunResultStreaming) -> Paused:
+        held = [event for event in self._held if isinstance(event, TextBlock)]
+        state = pauses.save(result, self.graph, held).text()
+        for question in pauses.questions(result):
+            self.feed.put(question)
+        return Paused(state)
 
     def _show(self, event: RunEvent) -> None:
         """Pass an event on; text that is judged at its end waits for the verdict."""
@@ -258,7 +345,7 @@ class TurnRun:
     async def _store_what_was_shown(self, end: RunEnd) -> None:
         """Leave in the history what people saw and the SDK has not stored, and mark it."""
         await self.writes.settled()
-        if isinstance(end, Finished):
+        if isinstance(end, Finished | Paused):
             return
         await self._store_what_ran()
         session = self.past.session
