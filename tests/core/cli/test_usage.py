@@ -113,7 +113,7 @@ def test_days_are_chosen_both_ends_included(busy, words, days):
 def test_people_read_a_table(busy):
     code, out, err = busy.run("usage")
     assert (code, err) == (0, "")
-    assert out.split()[:3] == ["day", "model", "turns"]
+    assert out.split()[:4] == ["usage", "day", "model", "turns"]
     assert "2026-03-04  large" in out
 
 

@@ -57,7 +57,7 @@ async def test_a_tool_call_is_shown_run_and_stored_whole(desk, blocks, scenario,
     async with desk.open(api=api) as runtime:
         events = await desk.say(runtime, "weather")
     [started], [finished] = of(events, ToolStarted), of(events, ToolFinished)
-    assert (started.tool, started.agent) == ("get_weather", "assistant")
+    assert (started.tool, started.agent) == ("get_weather", "")
     assert finished == ToolFinished(started.call_id, "get_weather", failed=False)
     assert blocks(events) == ["Let me look.", "It is warm."]
     blocks_seen = [event.block for event in of(events, TextDelta)]
