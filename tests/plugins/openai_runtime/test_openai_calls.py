@@ -13,6 +13,7 @@ from openai.types.responses.response_usage import InputTokensDetails, OutputToke
 from dragoman import (
     Cancelled,
     Finished,
+    Paused,
     SystemClock,
     TextDelta,
     ToolFinished,
@@ -96,6 +97,18 @@ async def test_what_an_agent_inside_a_tool_does_is_shown(desk, blocks, api):
     assert blocks(events) == ["It is done."]
     assert of(events, Usage)[-1].requests == len(desk.host.calls) == 4
     assert isinstance(events[-1], Finished)
+
+
+async def test_what_waits_inside_a_tool_is_not_said_to_be_done(desk):
+    """B3, D9: neither the tool that asks, nor the agent that it belongs to."""
+    async with desk.open("outer") as runtime:
+        events = await desk.say(runtime, "go inside")
+    assert isinstance(events[-1], Paused)
+    assert [(event.tool, event.agent) for event in of(events, ToolStarted)] == [
+        ("ask_inner", ""),
+        ("delete_all", "approving"),
+    ]
+    assert of(events, ToolFinished) == []
 
 
 class Counting(Model):
