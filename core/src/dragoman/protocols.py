@@ -393,8 +393,10 @@ class Runtime(Protocol):
     ) -> AbstractAsyncContextManager[AsyncIterator[RunEvent]]:
         """Run one turn.
 
-        The iterator yields run events and ends after exactly one end event. Leaving the context
-        early ends the run and its backend before it returns.
+        The iterator yields run events and ends after exactly one end event; a failure may also be
+        raised, as `dragoman.RuntimeFailed`. The run does not wait for its reader: what nobody has
+        read of a block is kept as one delta. Leaving the context early ends the run and its
+        backend before it returns; what was shown until then belongs to the session all the same.
         """
         ...
 
