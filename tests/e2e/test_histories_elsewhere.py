@@ -21,6 +21,7 @@ from peers.databases import Postgres, Redis, missing
 from peers.deployment import FIXTURES
 from peers.gateway import Gateway
 from peers.model_service import ModelService
+from peers.mongo_standin import MongoStandIn
 
 KEY = "0123456789abcdef0123456789abcdef"
 ENCRYPTED = 'encrypt = {{ key = {{ env = "SESSION_KEY" }} }}'
@@ -71,6 +72,7 @@ PROVEN = {
 }
 UNPROVEN = {
     "conversations": Place('backend = "conversations"'),
+    "mongodb": Place('backend = "mongodb"\nurl = "{mongodb}"', modules=("pymongo",)),
     "dapr": Place(
         'backend = "dapr"\nurl = "127.0.0.1:{dapr}"\nstore = "statestore"', modules=("dapr",)
     ),
@@ -121,11 +123,13 @@ def told(tmp_path_factory):
         service.start()
         open_now.callback(service.stop)
         environment = {"TELEGRAM_TOKEN": api.token, "MODEL_KEY": "sk-dummy", "SESSION_KEY": KEY}
-        addresses = {"dapr": 0, "postgres": ""}
+        addresses: dict[str, object] = {}
         databases = None
         if any(place.servers for place in places.values()):
             databases = start(Redis()), start(Postgres())
             environment["REDIS"], addresses["postgres"] = databases[0].url, databases[1].url
+        if "mongodb" in places:
+            addresses["mongodb"] = start(MongoStandIn()).url
         if "dapr" in places:
             sidecar = start(DaprSidecar())
             environment |= sidecar.environment

@@ -35,7 +35,7 @@ from dragoman_openai.feed import Feed
 from dragoman_openai.history import TAG, Item, Limits, encode, well_formed
 from dragoman_openai.journal import Journal, JournalledContext
 from dragoman_openai.past import OutsidePast, Past, SessionPast
-from dragoman_openai.server_past import MARKS, UNGUARDED, ServerPast
+from dragoman_openai.server_past import MARKS, NO_GUARDRAILS, ServerPast
 from dragoman_openai.session import NAMESPACE, RecordsSession
 from dragoman_openai.session_table import SessionTable
 from dragoman_openai.turn import TurnHooks, TurnRun
@@ -107,7 +107,7 @@ class OpenAIRuntime:
         try:
             graph = await self._agents.of(request.profile)
             if graph.guarded and self._config.continuation != "session":
-                raise RuntimeFailed(FailureKind.INTERNAL, UNGUARDED)
+                raise RuntimeFailed(FailureKind.INTERNAL, NO_GUARDRAILS)
         except Exception as error:  # noqa: BLE001 - the operator's function may raise anything
             feed.close(errors.classify(error))
             return
@@ -147,7 +147,8 @@ class OpenAIRuntime:
                 log=log,
             )
         compact = config.session.compact if config.session is not None else None
-        compactor = Compactor(compact, self._client, log) if compact is not None else None
+        most = limits.items * 3 // 4
+        compactor = Compactor(compact, self._client, most, log) if compact is not None else None
         if self._backend is None:
             session = RecordsSession(request.session_id, inbox, limits, writes)
             return SessionPast(session, log, compactor)
@@ -190,7 +191,7 @@ async def open_runtime(config: OpenAIConfig, host: Host) -> AsyncIterator[Runtim
     """Make the agents and the client, without touching the network; close the client at the end."""
     made = await to_thread.run_sync(agents.load, config, host.name)
     if made.guarded and config.continuation != "session":
-        raise ManifestError([f"{host.name}.continuation: {UNGUARDED}"])
+        raise ManifestError([f"{host.name}.continuation: {NO_GUARDRAILS}"])
     client = await to_thread.run_sync(make_client, config, host.network)
     table = config.session or SessionTable()
     try:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 MARKS: Final = f"{NAMESPACE}.continuation"
 
-UNGUARDED: Final = (
+NO_GUARDRAILS: Final = (
     "what the model service keeps would hold answers that an output guardrail refuses; "
     'set continuation = "session", or remove the output guardrails'
 )
