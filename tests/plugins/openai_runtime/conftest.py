@@ -149,6 +149,13 @@ FIXTURES = [
         sequenceIndex=0,
     ),
     _text("torn once", "Mended."),
+    _error(
+        "torn outside",
+        400,
+        {"message": "No tool output found for function call call_x.", "type": "invalid"},
+        sequenceIndex=0,
+    ),
+    _text("torn outside", "Mended."),
     _error("torn for good", 400, {"message": "No tool output found for function call call_x."}),
 ]
 

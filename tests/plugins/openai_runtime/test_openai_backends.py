@@ -4,9 +4,11 @@ import json
 import os
 import sqlite3
 import sys
+import time
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import anyio
 import pytest
@@ -186,9 +188,9 @@ async def test_fc_rst_04_a_refused_history_goes_on_from_its_last_turn_outside_to
     """FC-RST-04: the old items stay in the file, under the name that is not in force any more."""
     async with desk.open(session=table()) as runtime:
         await desk.again(runtime, "say hello", 0)
-        await desk.again(runtime, "torn once", 1)
+        await desk.again(runtime, "torn outside", 1)
         await desk.again(runtime, "and again", 2)
-    assert sent(desk) == ["torn once", "Mended.", "and again"]
+    assert sent(desk) == ["torn outside", "Mended.", "and again"]
     assert kinds_outside(desk.folder)[0] == ["user", "assistant", "user"]
 
 
@@ -282,12 +284,14 @@ async def test_d3_usage_is_counted_where_a_session_counts_it(desk, table):
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "redis"])
-async def test_d3_items_are_encrypted_and_stay_readable(desk, table, kind):
-    """D3: the wrapper's own default forgets after ten minutes; ours keeps."""
+async def test_d3_items_are_encrypted_and_stay_readable(desk, table, kind, monkeypatch):
+    """D3: the wrapper's own default forgets after ten minutes; ours keeps for years."""
     session = table(kind, encrypt=EncryptTable(key=KEY))
     for number, text in enumerate(("say hello", "and again")):
         async with desk.open(session=session) as runtime:
             await desk.again(runtime, text, number)
+        later = SimpleNamespace(time=lambda: time.time() + 2e8)
+        monkeypatch.setattr("cryptography.fernet.time", later)
     assert sent(desk) == [*HELLO, "and again"]
     if kind == "sqlite":
         assert b"say hello" not in (desk.folder / "sessions.sqlite").read_bytes()

@@ -59,3 +59,14 @@ async def test_d6_a_compaction_that_cannot_be_stored_leaves_the_history(desk, se
         desk.host.refusal = None
     assert desk.host.kinds() == ["user", "assistant", "user", "assistant", "user"]
     assert len(service.compactions) == 1
+
+
+async def test_d6_a_history_is_compacted_before_it_would_be_cut(desk, service, opened):
+    """D6: many messages of people and few of others reach the item limit first."""
+    desk.host.put(*({"role": "user", "content": f"said {number}"} for number in range(15)))
+    desk.host.put({"role": "assistant", "content": "I see."})
+    session = SessionTable(compact=CompactTable(above=19))
+    async with opened(session=session, history_items=20) as runtime:
+        await desk.again(runtime, "say hello", 0)
+    assert len(service.compactions) == 1
+    assert given(service) == ["compaction", "say hello"]
