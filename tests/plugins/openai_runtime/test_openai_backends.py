@@ -1,12 +1,10 @@
 """Histories outside our own store: each file or server with its traps, below the real SDK."""
 
 import json
-import os
 import sqlite3
 import sys
 import time
 from contextlib import closing
-from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -24,7 +22,8 @@ from dragoman import (
 )
 from dragoman_openai.session_table import CompactTable, EncryptTable, SessionTable
 from dragoman_openai.writes import Writes
-from peers.databases import Postgres, Redis, missing
+from peers.databases import Postgres, Redis
+from peers.needs import need
 
 pytestmark = pytest.mark.anyio
 KEY = Secret("env:KEY", "0123456789abcdef0123456789abcdef")
@@ -32,23 +31,16 @@ OTHER = Secret("env:KEY", "fedcba9876543210fedcba9876543210")
 KINDS = ["sqlite", "async-sqlite", "advanced-sqlite", "redis", "sqlalchemy"]
 
 
-def lacking(*modules):
-    absent = [module for module in modules if find_spec(module) is None]
-    reason = f"{', '.join(absent)} not installed" if absent else missing()
-    if reason is not None:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)
-
-
 @pytest.fixture(scope="module")
 def redis():
-    lacking("redis")
+    need("redis", servers=True)
     with Redis() as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def postgres():
-    lacking("sqlalchemy", "asyncpg")
+    need("sqlalchemy", "asyncpg", servers=True)
     with Postgres() as server:
         yield server
 
@@ -59,7 +51,7 @@ def table(request):
 
     def make(kind="sqlite", **more):
         if kind == "async-sqlite":
-            lacking("aiosqlite")
+            need("aiosqlite")
         if kind == "redis":
             more = {"url": request.getfixturevalue("redis").url, **more}
         if kind == "sqlalchemy":
@@ -249,7 +241,7 @@ async def test_d3_one_engine_serves_all_turns_and_is_disposed_of(desk, table, po
 
 async def test_d3_a_server_that_is_gone_is_a_passing_trouble(desk):
     """D3: a typed end within seconds; the message waits, and comes with the next turn."""
-    lacking("redis")
+    need("redis", servers=True)
     with Redis() as server:
         session = SessionTable(backend="redis", url=server.url)
         async with desk.open(session=session) as runtime:
@@ -341,7 +333,7 @@ async def test_d3_a_missing_library_is_a_located_error(
 )
 async def test_d3_an_address_of_no_use_is_located_and_not_shown(desk, kind, module, url):
     """D3, invariant 12."""
-    lacking(module)
+    need(module)
     session = SessionTable(backend=kind, url=Secret("env:URL", url))
     [problem] = await desk.problems("assistant", session=session)
     assert problem.startswith("runtimes.support.session.url: this address cannot be used")
@@ -357,7 +349,7 @@ async def test_d3_a_file_that_cannot_be_opened_is_located(desk):
 
 async def test_d3_opening_asks_no_server(desk):
     """D3, E1: a server that is down keeps no gateway from starting."""
-    lacking("redis", "sqlalchemy", "pymongo", "dapr")
+    need("redis", "sqlalchemy", "pymongo", "dapr")
     for kind, more in (
         ("redis", {"url": "redis://127.0.0.1:9"}),
         ("sqlalchemy", {"url": "postgresql+asyncpg://127.0.0.1:9/x"}),

@@ -7,6 +7,7 @@ import pytest
 
 from dragoman import FailureKind
 from dragoman_openai.session_table import SessionTable
+from peers.needs import need
 
 pytestmark = pytest.mark.anyio
 HELLO = ["say hello", "Hello from the model. Nice to meet you."]
@@ -28,7 +29,7 @@ async def test_d3_conversations_are_begun_once_and_told_each_item_once(desk, ser
 
 async def test_d3_dapr_keeps_a_history(desk):
     """D3, unproven: writes ask for strong consistency, and name what they have read."""
-    pytest.importorskip("dapr")
+    need("dapr")
     from peers.dapr_sidecar import DaprSidecar
 
     with DaprSidecar() as sidecar, pytest.MonkeyPatch.context() as patch:
@@ -49,7 +50,7 @@ async def test_d3_dapr_keeps_a_history(desk):
 
 async def test_d3_mongodb_keeps_a_history(desk):
     """D3, unproven: one client for all turns, closed with the runtime."""
-    pytest.importorskip("pymongo")
+    need("pymongo")
     from peers.mongo_standin import MongoStandIn
 
     desk.watch_tasks = False
@@ -69,7 +70,7 @@ async def test_d3_mongodb_keeps_a_history(desk):
 
 async def test_d3_a_sidecar_that_is_not_there_holds_nobody_up(desk, monkeypatch):
     """D3: its library would wait for a minute, and hold the loop for it."""
-    pytest.importorskip("dapr")
+    need("dapr")
     from dapr.conf import settings
 
     from dragoman_openai.backends import servers
