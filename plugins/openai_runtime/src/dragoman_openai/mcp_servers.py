@@ -21,7 +21,13 @@ from dragoman_openai.references import ReferenceProblem
 def make(name: str, table: McpTable, network: NetworkPolicy) -> ServedMcp:
     """Return a server by its table; raise `ReferenceProblem` where it could never start."""
     server = _of_command(name, table) if table.command else _of_url(name, table, network)
-    return ServedMcp(server, read_only=table.read_only, timeout=table.connect_timeout)
+    approved = table.approval if isinstance(table.approval, tuple) else ()
+    return ServedMcp(
+        server,
+        read_only=table.read_only,
+        named={*table.read_only, *table.allow, *table.deny, *approved},
+        timeout=table.connect_timeout,
+    )
 
 
 def _of_command(name: str, table: McpTable) -> MCPServer:

@@ -15,7 +15,7 @@ from mcp import MCPError
 from mcp.types import CONNECTION_CLOSED, REQUEST_TIMEOUT
 
 from dragoman_openai.journal import JournalledContext, ToolRules, journalled
-from dragoman_openai.mcp_served import ServedMcp
+from dragoman_openai.mcp_served import FAILED, NotReachedError, ServedMcp
 
 LOST: Final = (
     "No answer came, and nobody knows whether the call took effect. Do not try it again blindly; "
@@ -27,6 +27,8 @@ _LONGEST: Final = 1000
 def failure(run: RunContextWrapper[Any], error: Exception) -> str:
     """Return what a model is told of a call that failed: the server's own words, if it has any."""
     del run
+    if isinstance(error, NotReachedError):
+        return _not_run(str(error))
     if not isinstance(error, MCPError):
         return LOST
     if error.code in {CONNECTION_CLOSED, REQUEST_TIMEOUT}:
@@ -63,6 +65,10 @@ def _ready(tool: Tool, servers: list[ServedMcp], rules: ToolRules) -> Tool:
     return ready
 
 
+def _not_run(trouble: str) -> str:
+    return f"Not run: {trouble}. Tell the person; trying again at once will not help."
+
+
 def _unless_down(
     tool: FunctionTool, server: ServedMcp
 ) -> Callable[[ToolContext[Any], str], Awaitable[Any]]:
@@ -70,10 +76,15 @@ def _unless_down(
     invoke = tool.on_invoke_tool
 
     async def call(call: ToolContext[Any], arguments: str) -> Any:
+        failed: list[str] = []
         if server.trouble is None:
-            return await invoke(call, arguments)
-        if isinstance(call.context, JournalledContext):
+            FAILED.set(failed)
+            result = await invoke(call, arguments)
+        else:
+            failed.append(tool.name)
+            result = _not_run(server.trouble)
+        if failed and isinstance(call.context, JournalledContext):
             call.context.journal.failed.add(call.tool_call_id)
-        return f"Not run: {server.trouble}. Tell the person; trying again at once will not help."
+        return result
 
     return call
