@@ -177,6 +177,31 @@ async def test_a_call_that_fails_or_takes_too_long_is_told_to_the_model(desk, tm
     ]
 
 
+async def test_a_slow_call_holds_nobody_else_up(desk, http_server):
+    """Invariant 11: two conversations use one connection of streamable HTTP at a time."""
+    table = McpTable(url=http_server("http"))
+    async with (
+        desk.open(**alone(desk, notes=table)) as runtime,
+        desk.turn(runtime, "take your time") as events,
+    ):
+        async for event in events:
+            if isinstance(event, ToolStarted):
+                await until(lambda: desk.host.journal)
+                break
+        [served] = runtime._agents.servers._served.values()
+        with anyio.fail_after(10):
+            assert (await served.call_tool("add", {"a": 1, "b": 2})).content[0].text == "3"
+
+
+async def test_arguments_that_do_not_fit_are_not_called_lost(desk, tmp_path):
+    """D10: nothing was sent, and the model may correct itself."""
+    async with desk.open(**alone(desk, notes=child(tmp_path))) as runtime:
+        await desk.say(runtime, "note nothing down")
+    [told] = outputs(desk)
+    assert told.startswith("Not run, the arguments do not fit")
+    assert told.endswith("missing required parameters: text")
+
+
 async def test_a_stopped_turn_leaves_the_server_usable(desk, tmp_path):
     """D8: the call is given up, others are not."""
     async with desk.open(**alone(desk, notes=child(tmp_path))) as runtime:

@@ -63,8 +63,12 @@ def _of_url(name: str, table: McpTable, network: NetworkPolicy) -> MCPServer:
         "sse_read_timeout": table.call_timeout,
         "httpx_client_factory": _Clients(network),
     }
-    cls = MCPServerSse if table.transport == "sse" else MCPServerStreamableHttp
-    return cls(params, **_common(name, table))
+    if table.transport == "sse":
+        return MCPServerSse(params, **_common(name, table))
+    server = MCPServerStreamableHttp(params, **_common(name, table))
+    # Otherwise a slow call of one conversation would hold up those of all others.
+    server._serialize_session_requests = False  # noqa: SLF001 - the SDK has no public way to it
+    return server
 
 
 class _Clients:

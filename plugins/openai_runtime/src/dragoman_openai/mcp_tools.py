@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, cast
 
-from agents import Agent, FunctionTool, RunContextWrapper, Tool
+from agents import Agent, FunctionTool, ModelBehaviorError, RunContextWrapper, Tool
 from agents.tool_context import ToolContext
 from mcp import MCPError
 from mcp.types import CONNECTION_CLOSED, REQUEST_TIMEOUT
@@ -21,6 +21,8 @@ LOST: Final = (
     "No answer came, and nobody knows whether the call took effect. Do not try it again blindly; "
     "tell the person, and ask how to go on."
 )
+_MISSING: Final = "missing required parameters"
+"""What the SDK says of arguments that it does not even send."""
 _LONGEST: Final = 1000
 
 
@@ -29,9 +31,9 @@ def failure(run: RunContextWrapper[Any], error: Exception) -> str:
     del run
     if isinstance(error, NotReachedError):
         return _not_run(str(error))
-    if not isinstance(error, MCPError):
-        return LOST
-    if error.code in {CONNECTION_CLOSED, REQUEST_TIMEOUT}:
+    if isinstance(error, ModelBehaviorError) or _MISSING in str(error):
+        return f"Not run, the arguments do not fit: {str(error)[:_LONGEST]}"
+    if not isinstance(error, MCPError) or error.code in {CONNECTION_CLOSED, REQUEST_TIMEOUT}:
         return LOST
     return f"The tool failed: {error.message[:_LONGEST]}"
 
