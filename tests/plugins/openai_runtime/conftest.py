@@ -153,6 +153,8 @@ FIXTURES = [
     _then("ask around", "It is done."),
     _tool("note it down", "mcp_notes__note", {"text": "tea"}),
     _then("note it down", "Noted."),
+    _tool("note nothing down", "mcp_notes__note"),
+    _then("note nothing down", "No."),
     _tool("look at the notes", "mcp_notes__notes"),
     _then("look at the notes", "Read."),
     _tool("add up", "mcp_sums__add", {"a": 2, "b": 3}),
