@@ -12,7 +12,6 @@ pytestmark = pytest.mark.anyio
     ("agent", "says"),
     [
         ("twins", "two agents are named 'twin'"),
-        ("asking_mcp", "tools of MCP server 'files' of agent 'asking' ask for approval"),
         ("nothing", "there is no 'nothing' in scenario_agents"),
         ("not_an_agent", "a value of type int; name an Agent"),
         ("make_raising", "raised RuntimeError: no luck"),
