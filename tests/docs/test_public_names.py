@@ -44,19 +44,19 @@ def test_a_plugin_author_can_type_strictly(root, tmp_path, name):
 
 
 NAMES = """
-AccountMismatch Address ApprovalRequested Attachment Button Cancelled Capabilities ChatCommand
-CliCommand Clock CommandCall Component ComponentRecords Conflict ConversationKey
-ConversationView Deletes Deliver Dialect Drafts DragomanError Drop EncodedInput Expired Failed
-FailureKind FetchedFile Fetches FileLimits FileUnavailable Finding Finished Forbidden Gateway
-Gone Handoff Host Inbound InputConsumed Kind LengthUnit LongToolHint LookUp ManifestError Memory
-MemoryStore ModelCall Mount Moved NetworkPolicy NotSent Note Notice Observation Outbound OutboundFile
-Paused Place PlainDialect Platform PlatformError PlatformHealth PlatformStatus PluginError
-Probes Quote Rate RateLimited Reactions Receipt Records Refused RunEnd RunEvent Runtime
-RuntimeCapabilities RuntimeFailed SchemaTooNew Scope ScopeRule Secret Sender Sink StaleLease
-StoreError StoreHeld StoreUnavailable SystemClock TextBlock TextDelta Thinking ToolBegins
-ToolCall ToolDecision ToolFinished ToolProgress ToolRecorded ToolStarted ToolUnknown Transport
-TurnEnded TurnHost TurnInfo TurnInput TurnRequest TurnSink TurnStarted Unauthorized Unknown
-Usage Verdict hookimpl
+AccountMismatch Address ApprovalRequested ApprovalState Attachment Button Cancelled Capabilities
+ChatCommand CliCommand Clock CommandCall Component ComponentRecords Conflict ConversationKey
+ConversationView Decision Deletes Deliver Dialect Drafts DragomanError Drop EncodedInput Expired
+Failed FailureKind FetchedFile Fetches FileLimits FileUnavailable Finding Finished Forbidden
+Gateway Gone Handoff Host Inbound InputConsumed Inspection Inspects ItemLine ItemProblem Kind
+LengthUnit LongToolHint LookUp ManifestError Memory MemoryStore ModelCall Mount Moved
+NetworkPolicy NotSent Note Notice Observation Outbound OutboundFile Paused Place PlainDialect
+Platform PlatformError PlatformHealth PlatformStatus PluginError Probes Quote Rate RateLimited
+Reactions Receipt Records Refused RunEnd RunEvent Runtime RuntimeCapabilities RuntimeFailed
+SchemaTooNew Scope ScopeRule Secret Sender Sink StaleLease StoreError StoreHeld StoreUnavailable
+SystemClock TextBlock TextDelta Thinking ToolBegins ToolCall ToolDecision ToolFinished
+ToolProgress ToolRecorded ToolStarted ToolUnknown Transport TurnEnded TurnHost TurnInfo TurnInput
+TurnRequest TurnSink TurnStarted Unauthorized Unknown Usage Verdict hookimpl
 """.split()
 
 TESTING = "ScriptedRuntime StubPlatform StubPlugin VirtualClock settle".split()

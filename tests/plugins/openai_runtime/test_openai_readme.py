@@ -33,7 +33,7 @@ def test_the_tables_that_it_shows_are_read_as_they_stand(tmp_path, monkeypatch):
     from dragoman.plugins.catalogue import Catalogue
 
     for name in ("OPENAI_API_KEY", "LEDGER_TOKEN", "REDIS_URL", "SESSION_KEY"):
-        monkeypatch.setenv(name, "canary-canary")
+        monkeypatch.setenv(name, "canary-" * 6)
     blocks = re.findall(r"```toml\n(.*?)```", README.read_text(), re.DOTALL)
     assert len(blocks) == 4
     for block in blocks:
