@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
@@ -112,8 +112,20 @@ def manifest() -> str:
     for kind, reference in COMPONENTS:
         config = catalogue.resolve(kind, reference).config
         title = f'`[{kind}.<id>]` with `plugin = "{reference}"`'
-        lines += [f"## {title}\n", *_keys(config)]
+        lines += [f"## {title}\n", *_keys(config), *_nested(f"{kind}.<id>", config)]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _nested(path: str, cls: type[Any]) -> Iterator[str]:
+    """Yield the tables inside a component's table, and those that have names of their own."""
+    for name, hint in get_type_hints(cls).items():
+        named = get_origin(hint) is Mapping
+        for part in (hint, *get_args(hint)):
+            if attrs.has(part) and part is not Secret:
+                below = f"{path}.{name}" + (".<name>" if named else "")
+                yield f"### `[{below}]`\n"
+                yield from _keys(part)
+                yield from _nested(below, part)
 
 
 def _keys(cls: type[Any]) -> Iterator[str]:
@@ -137,6 +149,9 @@ def _type(hint: Any) -> str:
             return ", ".join(f'`"{member.value}"`' for member in hint)
         names = {str: "text", int: "whole number", float: "number", bool: "true or false"}
         return "path" if hint is Path else names.get(hint, "table")
+    if get_origin(hint) is Mapping:
+        inner = get_args(hint)[1]
+        return "tables" if attrs.has(inner) else f"table of {_type(inner)}"
     arguments = [each for each in get_args(hint) if each not in (type(None), ...)]
     if all(isinstance(each, str) for each in arguments):
         return ", ".join(f'`"{each}"`' for each in arguments)
@@ -149,7 +164,7 @@ def _default(field: attrs.Attribute[Any]) -> str:
     if default is attrs.NOTHING:
         return "required"
     if isinstance(default, attrs.Factory):  # type: ignore[arg-type]
-        return "see the next table"
+        return "none" if default.factory is dict else "see the next table"
     if isinstance(default, Enum):
         default = default.value
     if default is None or default == ():

@@ -90,6 +90,22 @@ class DecidesOnceForAll(MemoryRun):
         return await super().begin()
 
 
+@MUTANTS.fails("test_what_was_granted_does_not_ask")
+class AsksWhatWasGranted(MemoryRun):
+    async def begin(self):
+        self.host.session.grants.clear()
+        return await super().begin()
+
+
+@MUTANTS.fails("test_what_was_granted_does_not_ask")
+class RemembersGrantsForAll(MemoryRun):
+    async def begin(self):
+        known = self.runtime.__dict__.setdefault("grants", set())
+        known |= self.host.session.grants
+        self.host.session.grants |= known
+        return await super().begin()
+
+
 @MUTANTS.fails(AGAIN)
 class KnowsOnePauseOnly(MemoryRun):
     async def begin(self):

@@ -20,6 +20,7 @@ from agents import (
     output_guardrail,
 )
 from agents.editor import ApplyPatchOperation
+from agents.mcp import MCPServerStdio
 from agents.testing import ScriptedModel, assistant_message
 from openai.types.responses import ResponseApplyPatchToolCall
 from openai.types.responses.response_apply_patch_tool_call import OperationDeleteFile
@@ -100,6 +101,12 @@ def pay(run: RunContextWrapper[TurnContext], amount: int) -> str:
     return f"paid {amount}"
 
 
+@function_tool(name_override="pay")
+async def paying_twice() -> str:
+    """Pay, by another function."""
+    return "paid"
+
+
 class Receipt(BaseModel):
     """What a typed tool returns."""
 
@@ -142,6 +149,12 @@ async def no_swearing(
     return GuardrailFunctionOutput(output_info=None, tripwire_triggered="damn" in str(said[-1]))
 
 
+@input_guardrail
+def watch(run: Any, agent: Agent[Any], said: Any) -> GuardrailFunctionOutput:
+    SEEN.append([item["content"] for item in said])
+    return GuardrailFunctionOutput(output_info=None, tripwire_triggered=False)
+
+
 @output_guardrail
 async def no_secrets(
     run: RunContextWrapper[TurnContext], agent: Agent[Any], answer: Any
@@ -158,6 +171,16 @@ custom_triage = Agent(
     handoffs=[handoff(billing, tool_name_override="to_money")],
 )
 guarded_input = Agent(name="polite", input_guardrails=[no_swearing])
+watching = Agent(name="watching", input_guardrails=[watch])
+litellm_agent = Agent(name="other", model="litellm/anthropic/claude")
+
+
+def dynamic_instructions(run: RunContextWrapper[TurnContext], agent: Agent[Any]) -> str:
+    turn = run.context
+    return f"{turn.person.name} on {turn.platform}, {turn.time_zone}, {turn.now:%z}"
+
+
+dynamic = Agent(name="dynamic", instructions=dynamic_instructions)
 guarded_output = Agent(name="discreet", output_guardrails=[no_secrets])
 stopping = Agent(
     name="stopping",
@@ -229,7 +252,12 @@ delegating = Agent(
     tools=[careful.as_tool(tool_name="ask_careful", tool_description="Ask the careful agent.")],
 )
 twins = Agent(name="twin", handoffs=[Agent(name="twin")])
-with_mcp = Agent(name="mcp", mcp_servers=[object()])  # type: ignore[list-item]  # never connected
+asking_mcp = Agent(
+    name="asking",
+    mcp_servers=[
+        MCPServerStdio({"command": "true"}, name="files", require_approval={"write": "always"})
+    ],
+)
 forgetful = Agent(
     name="own", tools=[function_tool(plain_tool, name_override="remember"), get_weather]
 )

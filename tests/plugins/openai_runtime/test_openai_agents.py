@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
         ("approving", "tool 'delete_all' of agent 'approving' asks for approval"),
         ("outer", "tool 'delete_all' of agent 'approving' asks for approval"),
         ("twins", "two agents are named 'twin'"),
-        ("with_mcp", "agent 'mcp' has mcp_servers"),
+        ("asking_mcp", "tools of MCP server 'files' of agent 'asking' ask for approval"),
         ("nothing", "there is no 'nothing' in scenario_agents"),
         ("not_an_agent", "a value of type int; name an Agent"),
         ("make_raising", "raised RuntimeError: no luck"),

@@ -1,11 +1,15 @@
 """The manifest's table: what is refused, and what one is told to write instead."""
 
+from pathlib import Path
+
 import attrs
 import pytest
 
 from dragoman import Secret
 from dragoman_openai import OpenAIConfig
+from dragoman_openai.agent_tables import AgentTable, McpTable, ModelTable
 
+LITELLM = ModelTable(api="litellm")
 KEY = Secret("env OPENAI_API_KEY", "sk-canary")
 
 
@@ -25,6 +29,14 @@ def make(**values):
         ({"instructions": "x", "api_key": None}, 'api_key = { env = "OPENAI_API_KEY" }'),
         ({"instructions": "x", "base_url": "host:80"}, "http or https address"),
         ({"instructions": "x", "base_url": "http://me:pw@host/v1"}, "without credentials"),
+        ({"instructions": "x", "instructions_file": Path("y")}, "remove one"),
+        ({"agents": {"a": AgentTable()}, "tools": ("a:b",)}, "tools and agents exclude"),
+        ({"agents": {"a b": AgentTable()}}, "a name below it is no name"),
+        ({"agent": "a:b", "mcp": {"x": McpTable(command="x")}}, "agent and mcp exclude"),
+        ({"instructions": "x", "models": {"litellm": LITELLM}}, "litellm is taken"),
+        ({"instructions": "x", "time_zone": "Mars"}, 'as in "Europe/Berlin"'),
+        ({"instructions": "x", "time_zone": "../UTC"}, 'as in "Europe/Berlin"'),
+        ({"instructions": "x", "tool_timeout": 0}, "> 0"),
         ({"instructions": "x", "max_turns": 0}, ">= 1"),
         ({"instructions": "x", "history_items": 0}, ">= 1"),
         ({"instructions": "x", "history_tokens": 0}, ">= 1"),
@@ -59,8 +71,16 @@ def test_nothing_leaves_for_a_third_party_unless_asked():
 
 def test_every_key_is_documented():
     """E3: the schema, `init` and the README take their words from here."""
-    for field in attrs.fields(OpenAIConfig):
-        assert field.metadata["help"], field.name
+    for table in (OpenAIConfig, AgentTable, McpTable, ModelTable):
+        for field in attrs.fields(table):
+            assert field.metadata["help"], field.name
+
+
+def test_a_second_server_needs_a_key_or_an_address():
+    """E3."""
+    with pytest.raises(ValueError, match="api_key is missing"):
+        ModelTable()
+    assert LITELLM.api_key is None
 
 
 def test_the_key_is_in_no_repr():

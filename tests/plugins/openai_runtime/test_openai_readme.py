@@ -27,6 +27,23 @@ def test_every_key_is_in_the_table_with_its_default():
             assert rows[name] == shown, name
 
 
+def test_the_tables_that_it_shows_are_read_as_they_stand(tmp_path, monkeypatch):
+    """E6."""
+    from dragoman.manifest.load import inspect
+    from dragoman.plugins.catalogue import Catalogue
+
+    for name in ("OPENAI_API_KEY", "LEDGER_TOKEN"):
+        monkeypatch.setenv(name, "canary-canary")
+    blocks = re.findall(r"```toml\n(.*?)```", README.read_text(), re.DOTALL)
+    assert len(blocks) == 3
+    for block in blocks:
+        runtime = re.search(r"\[runtimes\.(\w+)\]", block).group(1)
+        profile = "" if "[profiles." in block else f'[profiles.default]\nruntime = "{runtime}"\n'
+        path = tmp_path / "dragoman.toml"
+        path.write_text(f"manifest = 1\n[platforms.console]\n{block}{profile}")
+        assert inspect(path, Catalogue.installed()).problems == ()
+
+
 def test_every_failure_in_the_table_exists():
     """D13."""
     kinds = {kind.value for kind in FailureKind}

@@ -38,7 +38,7 @@ async def test_the_component_opens_and_closes_its_runtime(desk, host):
         host.task_group = tasks
         async with component.open(desk.config(), host) as runtime:
             assert runtime.capabilities == RuntimeCapabilities(stream=True, journal=True)
-            client = runtime._client
+            client = runtime._models.main
             assert client.max_retries == 0
             assert not client.is_closed()
     assert client.is_closed()
@@ -82,11 +82,12 @@ def test_the_client_follows_the_network_policy(desk, tmp_path):
 
 def test_tracing_is_off_unless_asked_for(desk):
     """Rule 2, invariant 12: and never carries text."""
-    from dragoman_openai.client import make_client, run_config
+    from dragoman_openai.client import run_config
+    from dragoman_openai.models import make_models
 
-    client = make_client(desk.config(), NetworkPolicy())
-    assert run_config(desk.config(), client).tracing_disabled
-    asked = run_config(desk.config(tracing=True), client)
+    models = make_models(desk.config(), NetworkPolicy())
+    assert run_config(desk.config(), models).tracing_disabled
+    asked = run_config(desk.config(tracing=True), models)
     assert not asked.tracing_disabled
     assert not asked.trace_include_sensitive_data
 

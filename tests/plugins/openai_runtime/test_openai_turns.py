@@ -202,13 +202,33 @@ async def test_a_passing_fault_is_repeated_once_in_one_place(desk, blocks):
 
 
 async def test_the_turn_limit_ends_a_loop(desk, scenario):
-    """D13: finished calls stay in the history."""
+    """D13: finished calls stay in the history, and the model learns why there is no answer."""
     async with desk.open(max_turns=2) as runtime:
         *events, end = await desk.say(runtime, "loop")
     assert end.kind is FailureKind.TURN_LIMIT
     assert of(events, Usage)[-1].requests == 2
     assert len(scenario.SEEN) == 2
-    assert desk.host.kinds() == ["user", "call", "out", "call", "out"]
+    assert desk.host.kinds() == ["user", "call", "out", "call", "out", "assistant"]
+    assert "more steps than allowed" in desk.host.items()[-1]["content"]
+
+
+async def test_a_tool_without_a_limit_of_its_own_has_that_of_the_table(desk, scenario, blocks):
+    """D10, D13: the model is told, the call is ended, and stays as begun in the journal."""
+    async with desk.open(tool_timeout=0.2) as runtime:
+        events = await desk.say(runtime, "run slow")
+    assert blocks(events)[-1] == "It took too long."
+    [output] = [item["output"] for item in desk.host.items() if "output" in item]
+    assert output == "Tool 'slow' timed out after 0.2 seconds."
+    assert scenario.ENDED == ["slow"]
+    assert desk.host.journal == [("begun", "slow", "{}", "write")]
+
+
+async def test_tools_that_no_stop_can_end_are_told_at_the_start(desk, caplog):
+    """E3: they run in threads; a limit of their own would be refused by the SDK."""
+    async with desk.open("paying", tool_timeout=0.2) as runtime:
+        assert isinstance((await desk.say(runtime, "pay up"))[-1], Finished)
+    [line] = [r.getMessage() for r in caplog.records if "plain functions" in r.getMessage()]
+    assert line.endswith(": pay")
 
 
 async def test_memory_tools_work_on_the_turns_memory(desk, memory, blocks):

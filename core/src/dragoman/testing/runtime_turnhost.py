@@ -43,6 +43,8 @@ class SuiteSession:
     begun: Counter[str] = attrs.field(factory=Counter)
     """How often the tool was told to run, by what it was to do."""
     waiting: list[TurnInput] = attrs.field(factory=list)
+    grants: set[str] = attrs.field(factory=set)
+    """The tools that need not ask any more."""
 
     def items(self, namespace: str) -> list[str]:
         """Return the items of a namespace, to be changed in place."""
@@ -112,10 +114,9 @@ class SuiteTurnHost:
         self.model_calls.append(call)
 
     async def granted(self, tool: str) -> bool:
-        """Nothing is granted for longer than a call."""
-        del tool
+        """Whether the session has a grant."""
         await self.enter("granted")
-        return False
+        return tool in self.session.grants
 
     async def still_ours(self) -> None:
         """Raise once the lease is lost."""
@@ -143,6 +144,22 @@ class SuiteTurnHost:
         """Take answers, and drop them."""
         del answers
         await self.enter("suggest")
+
+    def model_called(self, call: ModelCall) -> None:
+        """Take note that a model was called."""
+        self.calls.append(f"model_called {call.model}")
+
+    async def granted(self, tool: str) -> bool:
+        """Nobody has granted anything."""
+        del tool
+        await self.enter("granted")
+        return False
+
+    async def still_ours(self) -> None:
+        """Raise once the lease is lost."""
+        await self.enter("still_ours")
+        if self.lost:
+            raise StaleLease(self.turn_id, 1)
 
     async def offered(self) -> Sequence[TurnInput]:
         """Return what waits in the session."""

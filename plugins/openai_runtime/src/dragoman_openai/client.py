@@ -1,4 +1,4 @@
-"""The one HTTP client that all runs of a runtime share."""
+"""The HTTP client of a model server that all runs of a runtime share, and what all runs share."""
 
 from __future__ import annotations
 
@@ -6,12 +6,19 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 import httpx2
-from agents import ModelRetrySettings, ModelSettings, OpenAIProvider, RunConfig, ToolExecutionConfig
+from agents import (
+    ModelProvider,
+    ModelRetrySettings,
+    ModelSettings,
+    RunConfig,
+    ToolExecutionConfig,
+)
 from agents.retry import RetryDecision, RetryPolicyContext
 from openai import AsyncOpenAI
 
 from dragoman import NetworkPolicy
 from dragoman_openai import calls
+from dragoman_openai.agent_tables import ModelTable
 from dragoman_openai.config import OFFICIAL_SERVER, OpenAIConfig
 
 _CONNECTIONS: Final = httpx2.Limits(
@@ -28,9 +35,14 @@ _LONGEST_WAIT: Final = 20.0
 
 
 def make_client(
-    config: OpenAIConfig, network: NetworkPolicy, on_response: Sequence[ResponseHook] = ()
+    config: OpenAIConfig,
+    network: NetworkPolicy,
+    on_response: Sequence[ResponseHook] = (),
+    server: ModelTable | None = None,
 ) -> AsyncOpenAI:
     """Return a client without retries of its own: repeats are counted in one place."""
+    where = config if server is None else server
+    key = where.api_key
     timeout = httpx2.Timeout(
         config.request_timeout, connect=network.connect_timeout, pool=_POOL_TIMEOUT
     )
@@ -45,26 +57,22 @@ def make_client(
         follow_redirects=True,
         event_hooks=calls.hooks(on_response),
     )
-    key = config.api_key
     return AsyncOpenAI(
         api_key=key.reveal() if key is not None else "none",
-        base_url=config.base_url or OFFICIAL_SERVER,
+        base_url=where.base_url or OFFICIAL_SERVER,
         max_retries=0,
         timeout=timeout,
         http_client=http,
     )
 
 
-def run_config(config: OpenAIConfig, client: AsyncOpenAI, **changes: Any) -> RunConfig:
+def run_config(config: OpenAIConfig, models: ModelProvider, **changes: Any) -> RunConfig:
     """Return what all runs have in common; ``changes`` are one run's own settings."""
-    chat = config.api == "chat"
     return RunConfig(
-        model_provider=calls.WatchedProvider(
-            OpenAIProvider(openai_client=client, use_responses=not chat)
-        ),
+        model_provider=calls.WatchedProvider(models),
         model_settings=ModelSettings(
             retry=ModelRetrySettings(max_retries=config.retries, policy=_may_repeat),
-            include_usage=True if chat else None,
+            include_usage=True,  # servers with chat completions tell it only if asked
         ),
         tracing_disabled=not config.tracing,
         trace_include_sensitive_data=False,

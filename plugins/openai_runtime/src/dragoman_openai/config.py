@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final, Literal
+from zoneinfo import ZoneInfo
 
 import attrs
-from attrs.validators import deep_iterable, ge, gt, optional
+from attrs.validators import and_, deep_iterable, ge, gt, optional
 
 from dragoman import Finding, Secret
+from dragoman_openai.agent_tables import (
+    AgentTable,
+    McpTable,
+    ModelTable,
+    has_names,
+    is_reference,
+    is_server,
+)
+from dragoman_openai.agent_tables import described as _help
 from dragoman_openai.session_table import UNPROVEN, Continuation, SessionTable
 
 OFFICIAL_SERVER: Final = "https://api.openai.com/v1"
-_REFERENCE: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+LITELLM: Final = "litellm"
+"""What a model's name begins with that LiteLLM is to call."""
 
 
 _NOT_FENCED: Final = (
@@ -23,23 +34,25 @@ _UNPROVEN: Final = "unproven: {} was never run against the real server by its te
 _TRY: Final = "try it before people rely on it"
 
 
-def _help(text: str, **more: object) -> dict[str, object]:
-    return {"help": text, **more}
+def _is_zone(_: object, __: attrs.Attribute[str], value: str) -> None:
+    try:
+        ZoneInfo(value)
+    except (ValueError, OSError) as error:  # its own error, ZoneInfoNotFoundError, is a KeyError
+        raise ValueError(_NO_ZONE) from error
+    except KeyError:
+        raise ValueError(_NO_ZONE) from None
 
 
-def _is_reference(_: object, __: attrs.Attribute[str], value: str) -> None:
-    if not _REFERENCE.fullmatch(value):
-        msg = 'must name a module and something in it, as in "support.agents:triage"'
+def _leaves_litellm(_: object, __: attrs.Attribute[Any], value: Mapping[str, object]) -> None:
+    if LITELLM in value:
+        msg = f"{LITELLM} is taken: models that begin with it are LiteLLM's; choose another name"
         raise ValueError(msg)
 
 
-def _is_server(_: object, __: attrs.Attribute[str], value: str) -> None:
-    if not re.fullmatch(r"https?://[^\s/@?#]+(/[^\s?#]*)?", value):
-        msg = (
-            "must be the http or https address of a model server, with its version path "
-            "and without credentials"
-        )
-        raise ValueError(msg)
+_NO_ZONE: Final = (
+    'must be a time zone of the IANA database, as in "Europe/Berlin"; where the system has no such '
+    "database, pip install tzdata"
+)
 
 
 @attrs.frozen(kw_only=True)
@@ -47,12 +60,12 @@ class OpenAIConfig:
     """A ``[runtimes.<id>]`` table with ``plugin = "openai"``.
 
     The agent is the operator's own (``agent``), or one described here (``instructions``, and as
-    far as wanted ``model``, ``tools`` and ``name``).
+    far as wanted ``model``, ``tools`` and ``name``), or several are (``agents``).
     """
 
     agent: str | None = attrs.field(
         default=None,
-        validator=optional(_is_reference),
+        validator=optional(is_reference),
         metadata=_help(
             "the agent as module:attribute, an Agent or a function that returns one; "
             "a function with one parameter is given the profile's name"
@@ -66,16 +79,51 @@ class OpenAIConfig:
             example="You are a helpful assistant. Answer briefly.",
         ),
     )
+    instructions_file: Path | None = attrs.field(
+        default=None, metadata=_help("a file that holds the instructions instead")
+    )
     model: str | None = attrs.field(
-        default=None, metadata=_help("a described agent's model; the SDK's default otherwise")
+        default=None, metadata=_help("model of described agents; the SDK's default otherwise")
     )
     tools: tuple[str, ...] = attrs.field(
         default=(),
-        validator=deep_iterable(_is_reference),
+        validator=deep_iterable(is_reference),
         metadata=_help("a described agent's tools, each a function as module:function"),
     )
     name: str | None = attrs.field(
         default=None, metadata=_help("a described agent's name; assistant by default")
+    )
+    agents: Mapping[str, AgentTable] = attrs.field(
+        factory=dict,
+        validator=has_names,
+        metadata=_help("several described agents instead, a table for each"),
+    )
+    start: str | None = attrs.field(
+        default=None, metadata=_help("which of several agents begins a conversation")
+    )
+    mcp: Mapping[str, McpTable] = attrs.field(
+        factory=dict,
+        validator=has_names,
+        metadata=_help("MCP servers of described agents, a table for each"),
+    )
+    models: Mapping[str, ModelTable] = attrs.field(
+        factory=dict,
+        validator=and_(has_names, _leaves_litellm),
+        metadata=_help("further model servers, a table for each"),
+    )
+    time_zone: str = attrs.field(
+        default="UTC",
+        validator=_is_zone,
+        metadata=_help("the time zone of dates and times that agents are told"),
+    )
+    tool_timeout: float = attrs.field(
+        default=300.0,
+        validator=gt(0),
+        metadata=_help("longest run of an async tool that sets no limit itself, seconds"),
+    )
+    litellm_prices: Literal["local", "online"] = attrs.field(
+        default="local",
+        metadata=_help("whether LiteLLM fetches its list of prices when it is loaded"),
     )
     read_only_tools: tuple[str, ...] = attrs.field(
         default=(),
@@ -87,7 +135,7 @@ class OpenAIConfig:
     )
     base_url: str | None = attrs.field(
         default=None,
-        validator=optional(_is_server),
+        validator=optional(is_server),
         metadata=_help("another model server with the same interface, as in http://host:8000/v1"),
     )
     api: Literal["responses", "chat"] = attrs.field(
@@ -133,7 +181,7 @@ class OpenAIConfig:
     )
     history: str | None = attrs.field(
         default=None,
-        validator=optional(_is_reference),
+        validator=optional(is_reference),
         metadata=_help(
             "a function of your own, as module:function, that leaves out or shortens what is sent"
         ),
@@ -158,7 +206,7 @@ class OpenAIConfig:
 
     def __attrs_post_init__(self) -> None:
         """Check what depends on more than one key."""
-        described = [key for key in ("instructions", "model", "tools", "name") if _given(self, key)]
+        described = [key for key in _DESCRIBED if _given(self, key)]
         if self.agent is not None and described:
             msg = (
                 f"agent and {', '.join(described)} exclude each other; remove agent to describe "
@@ -166,7 +214,18 @@ class OpenAIConfig:
             )
             raise ValueError(msg)
         _check_window(self.context_window, self.history_reserve)
-        if self.agent is None and self.instructions is None:
+        alone = [
+            key
+            for key in ("instructions", "instructions_file", "tools", "name")
+            if _given(self, key)
+        ]
+        if self.agents and alone:
+            msg = f"{', '.join(alone)} and agents exclude each other; move it into a table of one"
+            raise ValueError(msg)
+        if self.instructions is not None and self.instructions_file is not None:
+            msg = "instructions and instructions_file exclude each other; remove one"
+            raise ValueError(msg)
+        if not any(_given(self, key) for key in _AGENTS):
             msg = (
                 'an agent is missing; write agent = "module:attribute" for one of your own, '
                 'or instructions = "…" to describe one here'
@@ -232,6 +291,19 @@ def _check_window(window: int | None, reserve: int | None) -> None:
         raise ValueError(msg)
 
 
+_DESCRIBED: Final = (
+    "instructions",
+    "instructions_file",
+    "model",
+    "tools",
+    "name",
+    "agents",
+    "start",
+    "mcp",
+)
+_AGENTS: Final = ("agent", "instructions", "instructions_file", "agents")
+
+
 def _given(config: OpenAIConfig, key: str) -> bool:
     value: Any = getattr(config, key)
-    return value is not None and value != ()
+    return value is not None and value not in ((), {})

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Protocol
 
 import attrs
 
-from dragoman import Address, FetchedFile, Memory, TurnInput
+from dragoman import Address, FetchedFile, Memory, Sender, TurnInput
 
 
 class Attach(Protocol):
@@ -51,6 +52,10 @@ class TurnContext:
     The model never sees it. ``inputs`` are the messages that the turn answers, and ``memory`` is
     the profile's memory for this conversation, or ``None`` where the profile has none.
 
+    ``person`` is who sent the newest of them; in a group others may have sent the rest. ``platform``
+    is the id of the platform's table. ``now`` is when the turn began, in ``time_zone``, the
+    runtime's: instructions that are functions can tell a model the date.
+
     A function tool finds the keys of its own call: ``call_key`` belongs to the model's call, and
     is the same when a paused turn is resumed; ``effect_key`` belongs to what is done, and is the
     same when the model is asked again in this turn and wants the same. Outside tools, and in those
@@ -68,6 +73,10 @@ class TurnContext:
     conversation_id: str
     profile: str
     address: Address
+    person: Sender
+    platform: str
+    time_zone: str
+    now: datetime
     inputs: tuple[TurnInput, ...]
     attach: Attach = attrs.field(repr=False, eq=False)
     fetch: Fetch = attrs.field(repr=False, eq=False)

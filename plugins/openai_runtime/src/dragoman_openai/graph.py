@@ -1,10 +1,10 @@
-"""The agents that one run can reach: finding them, checking them, preparing their tools."""
+"""The agents that one run can reach: finding them, checking them, preparing their copies."""
 
 from __future__ import annotations
 
 import copy
 import weakref
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -12,8 +12,11 @@ from agents import Agent, FunctionTool, Handoff, HostedMCPTool, RunContextWrappe
 
 from dragoman_openai import file_tools, memory_tools
 from dragoman_openai.calls import watched
+from dragoman_openai.guardrails import judging_what_is_new
 from dragoman_openai.inner import showing
-from dragoman_openai.journal import journalled
+from dragoman_openai.journal import NO_RULES, ToolRules, is_threaded, journalled
+from dragoman_openai.mcp_served import McpServers, asks
+from dragoman_openai.mcp_tools import serve
 
 AnyAgent: TypeAlias = Agent[Any]
 _READ_ONLY: Final = memory_tools.READ_ONLY | file_tools.READ_ONLY
@@ -42,13 +45,28 @@ class Graph:
     @property
     def everyone(self) -> tuple[AnyAgent, ...]:
         """All agents, those that are used as tools among them."""
-        return tuple(_reachable(self.root, inner=True))
+        return tuple(reachable(self.root, inner=True))
 
     @property
     def asking(self) -> frozenset[str]:
-        """The names of the tools that ask a person before they run."""
+        """The names of what asks a person first: tools, and MCP servers."""
         return frozenset(
-            _tool_name(tool) for agent in self.everyone for tool in agent.tools if _asks(tool)
+            name
+            for agent in self.everyone
+            for name in (
+                *(tool_name(tool) for tool in agent.tools if _asks(tool)),
+                *(server.name for server in agent.mcp_servers if asks(server)),
+            )
+        )
+
+    @property
+    def threaded(self) -> frozenset[str]:
+        """The names of tools that are plain functions: they run in threads, and never stop early."""
+        return frozenset(
+            tool.qualified_name
+            for agent in self.by_name.values()
+            for tool in agent.tools
+            if isinstance(tool, FunctionTool) and is_threaded(tool)
         )
 
     def start(self, name: str | None) -> AnyAgent:
@@ -58,38 +76,32 @@ class Graph:
 
 def problems(root: AnyAgent) -> list[str]:
     """Return what would fail at the first message."""
-    found: list[str] = []
     names: dict[str, AnyAgent] = {}
-    for agent in _reachable(root, inner=True):
-        if names.setdefault(agent.name, agent) is not agent:
-            found.append(
-                f"two agents are named {agent.name!r}; the agent that goes on with a "
-                "conversation is remembered by its name, so give each its own"
-            )
-        if agent.mcp_servers:
-            found.append(
-                f"agent {agent.name!r} has mcp_servers, which this runtime does not connect; "
-                "offer what they do as function tools, or use HostedMCPTool"
-            )
-    return found
+    return [
+        f"two agents are named {agent.name!r}; the agent that goes on with a "
+        "conversation is remembered by its name, so give each its own"
+        for agent in reachable(root, inner=True)
+        if names.setdefault(agent.name, agent) is not agent
+    ]
 
 
-def build(root: AnyAgent, read_only: Iterable[str] = ()) -> Graph:
+def build(root: AnyAgent, rules: ToolRules = NO_RULES, servers: McpServers | None = None) -> Graph:
     """Return copies of the agents; the originals stay as they are.
 
-    The tools for memory and files are added, and all function tools ask the journal before they begin.
+    The tools for memory and files are added, all function tools ask the journal before they begin,
+    MCP servers are replaced by those of ``servers``, and guardrails are given what is new.
     """
-    originals = list(_reachable(root, inner=False))
-    harmless = frozenset(read_only)
-    copies = {
-        id(agent): agent.clone(tools=_tools(agent, harmless), model=watched(agent.model))
-        for agent in originals
-    }
+    originals = list(reachable(root, inner=False))
+    served = McpServers() if servers is None else servers
+    copies = {id(agent): _copied(agent, rules, served) for agent in originals}
+    for agent in reachable(root, inner=True):
+        for server in agent.mcp_servers:
+            served.of(server)  # those of agents that are used as tools are connected as well
     tools: set[str] = set()
     for agent in originals:
         handoffs = [_rewired(each, copies) for each in agent.handoffs]
         copies[id(agent)].handoffs = handoffs
-        tools.update(_handoff_tool(each) for each in handoffs)
+        tools.update(handoff_tool(each) for each in handoffs)
     return Graph(
         root=copies[id(root)],
         by_name={agent.name: agent for agent in copies.values()},
@@ -98,7 +110,19 @@ def build(root: AnyAgent, read_only: Iterable[str] = ()) -> Graph:
     )
 
 
-def _reachable(root: AnyAgent, *, inner: bool) -> Iterator[AnyAgent]:
+def _copied(agent: AnyAgent, rules: ToolRules, served: McpServers) -> AnyAgent:
+    copied = agent.clone(
+        tools=_tools(agent, rules),
+        model=watched(agent.model),
+        input_guardrails=[judging_what_is_new(each) for each in agent.input_guardrails],
+        mcp_servers=[served.of(server) for server in agent.mcp_servers],
+    )
+    if copied.mcp_servers:
+        serve(copied, rules)
+    return copied
+
+
+def reachable(root: AnyAgent, *, inner: bool) -> Iterator[AnyAgent]:
     """Yield each agent once; with ``inner``, agents that are used as tools too."""
     seen: set[int] = set()
     waiting = [root]
@@ -136,22 +160,25 @@ def _asks(tool: object) -> bool:
     return getattr(tool, "needs_approval", False) is not False
 
 
-def _tool_name(tool: object) -> str:
+def tool_name(tool: object) -> str:
+    """Return the name by which a model knows a tool."""
     name = getattr(tool, "name", None)
     return name if isinstance(name, str) else type(tool).__name__
 
 
-def _tools(agent: AnyAgent, read_only: frozenset[str]) -> list[Any]:
+def _tools(agent: AnyAgent, rules: ToolRules) -> list[Any]:
     """Return the agent's tools and those of this package whose names it does not use itself."""
-    taken = {_tool_name(tool) for tool in agent.tools}
+    taken = {tool_name(tool) for tool in agent.tools}
+    own = attrs.evolve(rules, read_only=_READ_ONLY)
     added = [*memory_tools.memory_tools(), *file_tools.file_tools()]
     return [
-        *(journalled(showing(tool), read_only) for tool in agent.tools),
-        *(journalled(tool, _READ_ONLY) for tool in added if tool.name not in taken),
+        *(journalled(showing(tool), rules) for tool in agent.tools),
+        *(journalled(tool, own) for tool in added if tool.name not in taken),
     ]
 
 
-def _handoff_tool(handoff: AnyAgent | Handoff[Any, Any]) -> str:
+def handoff_tool(handoff: AnyAgent | Handoff[Any, Any]) -> str:
+    """Return the name of the tool by which a model hands over."""
     if isinstance(handoff, Agent):
         return Handoff.default_tool_name(handoff)
     return handoff.tool_name

@@ -14,6 +14,8 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
+from dragoman_openai.refused import without_refused
+
 Item: TypeAlias = dict[str, Any]
 """One input item, in the shape of the model service."""
 
@@ -77,7 +79,7 @@ def well_formed(text: str) -> str:
 
 def shape(stored: Sequence[str], limits: Limits) -> list[Item]:
     """Return what a model is sent of the newest records, of which there are at most ``items``."""
-    items = decode(stored)
+    items = without_refused(decode(stored))
     if len(stored) >= limits.items:
         items = from_first_turn(items)
     if limits.tokens is not None:

@@ -39,8 +39,8 @@ UNKNOWN: Final = (
 )
 """What the model is told of a call whose outcome is unknown."""
 
-_IN_THREAD: Final = "__agents_sync_function_tool__"
-"""By which the SDK knows the invokers of plain functions."""
+_THREADED: Final = "__agents_sync_function_tool__"
+"""How the SDK marks what calls a plain function."""
 
 _Invoke: TypeAlias = Callable[[ToolContext[Any], str], Awaitable[Any]]
 
@@ -91,14 +91,28 @@ class JournalledContext(TurnContext):
     session: RecordsSession = attrs.field(repr=False, eq=False)
 
 
-def journalled(tool: Tool, read_only: frozenset[str]) -> Tool:
+@attrs.frozen
+class ToolRules:
+    """What goes for all tools: the names of those that change nothing, and the longest run of an
+    async one that sets no limit itself, in seconds."""
+
+    read_only: frozenset[str] = frozenset()
+    timeout: float | None = None
+
+
+NO_RULES: Final = ToolRules()
+
+
+def journalled(tool: Tool, rules: ToolRules) -> Tool:
     """Return a copy of a function tool that asks the journal first; other tools as they are."""
     if not isinstance(tool, FunctionTool):
         return tool
     inner = copy.copy(tool)
     _note_failures(inner)
     outer = copy.copy(inner)
-    outer.on_invoke_tool = _asking(inner, read_only=tool.qualified_name in read_only)
+    outer.on_invoke_tool = _asking(inner, journal_name(tool), rules)
+    if outer.timeout_seconds is None and not is_threaded(tool):
+        outer.timeout_seconds = rules.timeout
     if tool.needs_approval is not False:
         outer.needs_approval = _unless_granted(tool)
     return outer
@@ -110,19 +124,29 @@ def _unless_granted(tool: FunctionTool) -> Callable[..., Awaitable[bool]]:
 
     async def asks(run: RunContextWrapper[Any], parameters: dict[str, Any], call_id: str) -> bool:
         wanted = await rule(run, parameters, call_id) if callable(rule) else rule
-        return wanted and not await run.context.journal.host.granted(tool.qualified_name)
+        return wanted and not await run.context.journal.host.granted(tool.name)
 
     return asks
 
 
-def _asking(tool: FunctionTool, *, read_only: bool) -> _Invoke:
-    in_thread = getattr(tool.on_invoke_tool, _IN_THREAD, False)
+def journal_name(tool: FunctionTool) -> str:
+    """Return the name of a tool in the journal: that of an MCP server's is ``server/tool``."""
+    binding = tool._mcp_tool_binding  # noqa: SLF001 - only here the SDK has the server's own name
+    return tool.qualified_name if binding is None else f"{binding[0]}/{binding[1]}"
 
+
+def is_threaded(tool: object) -> bool:
+    """Whether a tool is a plain function: the SDK runs it in a thread, and sets it no limit."""
+    invoke = getattr(tool, "on_invoke_tool", None)
+    return bool(getattr(invoke, _THREADED, False))
+
+
+def _asking(tool: FunctionTool, name: str, rules: ToolRules) -> _Invoke:
     async def invoke(call: ToolContext[Any], arguments: str) -> Any:
         turn: JournalledContext = call.context
         host = turn.journal.host
         decision = await host.tool_begins(
-            ToolCall(call.tool_call_id, tool.qualified_name, arguments, read_only)
+            ToolCall(call.tool_call_id, name, arguments, name in rules.read_only)
         )
         if isinstance(decision, ToolRecorded):
             return decision.result
@@ -134,7 +158,7 @@ def _asking(tool: FunctionTool, *, read_only: bool) -> _Invoke:
         )
         with turn.journal.works(call, tool.qualified_name):
             work = asyncio.ensure_future(tool.on_invoke_tool(call, arguments))
-            cancelled = await _until_done(work, wait=in_thread)
+            cancelled = await _until_done(work, wait=is_threaded(tool))
             result = work.result()
             if call.tool_call_id not in turn.journal.failed:
                 await host.tool_ended(decision, _as_text(tool, result))
@@ -142,6 +166,7 @@ def _asking(tool: FunctionTool, *, read_only: bool) -> _Invoke:
             raise cancelled
         return result
 
+    setattr(invoke, _THREADED, is_threaded(tool))
     return invoke
 
 
@@ -163,7 +188,14 @@ async def _until_done(work: asyncio.Future[Any], *, wait: bool) -> asyncio.Cance
 
 
 def _as_text(tool: FunctionTool, result: object) -> str:
-    """Return a result as the text from which the SDK makes the same output again."""
+    """Return a result as the text from which the SDK makes the same output again.
+
+    An MCP server's comes as parts: one that is a text is that text, others are kept as JSON.
+    """
+    if isinstance(result, dict) and result.keys() == {"type", "text"}:
+        return str(result["text"])
+    if isinstance(result, dict | list) and tool._mcp_tool_binding is not None:  # noqa: SLF001 - as above
+        return to_json(result, fallback=str).decode()
     if isinstance(result, str) or tool.output_json_schema is None:
         return str(result)
     return to_json(result, fallback=str).decode()

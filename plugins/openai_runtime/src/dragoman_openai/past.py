@@ -52,6 +52,10 @@ class Past(Protocol):
         """Go on with less of the past where ``error`` says it is refused; whether that was so."""
         ...
 
+    async def take_back(self) -> None:
+        """Undo what core does not: it is about to take all back that the turn has written."""
+        ...
+
     async def close(self) -> None:
         """Let go of what the turn has open."""
         ...
@@ -95,6 +99,9 @@ class SessionPast:
         self.session.keep_last_turn()
         return True
 
+    async def take_back(self) -> None:
+        """Do nothing: all is core's."""
+
     async def close(self) -> None:
         """Do nothing: there is nothing open."""
 
@@ -116,21 +123,24 @@ class OutsidePast(SessionPast):
 
     async def start(self) -> dict[str, Any]:
         """Bring in what people said, then as in our own store."""
-        await self.bring_in(await self._inbox.read())
+        items = await self._inbox.read()
+        if self._request.attempt > 1:
+            await self._leave_the_rest(items[-len(self._request.inputs) :])
+        if self._request.attempt > 1 or len(items) != len(self._request.inputs):
+            await self.bring_in(items)
+        else:
+            await self._move(items)
         return await SessionPast.start(self)
 
     async def bring_in(self, items: Sequence[str]) -> None:
-        """Bring in what the back end has not got yet, and take it off the records."""
-        if not items:
-            return
-        inputs = len(self._request.inputs)
-        if self._request.attempt > 1:
-            await self._take_back(items[-inputs:])
-        if self._request.attempt > 1 or len(items) != inputs:
-            there = _names(await self._newest())
-            items = [item for item in items if _name(item) not in there]
-        await self._writes(lambda: self.outside.append(items))
-        await self._writes(lambda: self._inbox.new_generation(()))
+        """Bring in what the back end has not got yet."""
+        if items:
+            there = {_name(item) for item in await self._newest()} - {None}
+            await self._move([item for item in items if _name(item) not in there])
+
+    async def take_back(self) -> None:
+        """Delete what the turn has added outside."""
+        await self._writes(self.outside.take_back)
 
     async def ended(self, result: RunResultStreaming, *, finished: bool) -> None:
         """Let a session count that counts what its turns use."""
@@ -141,7 +151,12 @@ class OutsidePast(SessionPast):
         """Close the turn's session."""
         await self.outside.close()
 
-    async def _take_back(self, inputs: Sequence[str]) -> None:
+    async def _move(self, items: Sequence[str]) -> None:
+        """Add items outside, then take all off the records."""
+        await self._writes(lambda: self.outside.append(items))
+        await self._writes(lambda: self._inbox.new_generation(()))
+
+    async def _leave_the_rest(self, inputs: Sequence[str]) -> None:
         """Leave behind what an attempt that was cut off has added behind the turn's messages.
 
         In our own store that is core's work. Here the turn goes on with a copy that ends there.
@@ -161,10 +176,6 @@ class OutsidePast(SessionPast):
             return stored
         starts = history.turn_starts(history.decode(stored))
         return stored[starts[-1] :] if starts else ()
-
-
-def _names(items: Sequence[str]) -> set[object]:
-    return {name for name in map(_name, items) if name is not None}
 
 
 def _name(item: str) -> object:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from zoneinfo import ZoneInfo
 
 import anyio
 import attrs
 from anyio import to_thread
-from openai import AsyncOpenAI
+from anyio.abc import TaskGroup
 
 from dragoman import (
     EncodedInput,
     FailureKind,
     Host,
     ManifestError,
+    NetworkPolicy,
     Records,
     RunEvent,
     Runtime,
@@ -29,13 +31,14 @@ from dragoman_openai.backends import open_backend
 from dragoman_openai.backends.backend import Backend
 from dragoman_openai.backends.records import OutsideRecords
 from dragoman_openai.calls import watch
-from dragoman_openai.client import make_client
 from dragoman_openai.compaction import Compactor
 from dragoman_openai.config import OpenAIConfig
 from dragoman_openai.feed import Feed
+from dragoman_openai.graph import Graph
 from dragoman_openai.history import TAG, Item, Limits, encode, well_formed
 from dragoman_openai.journal import Journal, JournalledContext
 from dragoman_openai.last_event import Bounding
+from dragoman_openai.models import Models, make_models
 from dragoman_openai.past import OutsidePast, Past, SessionPast
 from dragoman_openai.server_past import MARKS, ServerPast, unfit
 from dragoman_openai.session import NAMESPACE, RecordsSession
@@ -61,7 +64,7 @@ class OpenAIRuntime:
     _config: OpenAIConfig
     _host: Host
     _agents: agents.Agents
-    _client: AsyncOpenAI
+    _models: Models
     _trimming: Trimming
     _backend: Backend | None = None
     _refusals: errors.Refusals = attrs.field(factory=errors.Refusals)
@@ -135,9 +138,9 @@ class OpenAIRuntime:
         )
         run = TurnRun(
             config=self._config,
-            client=self._client,
+            models=self._models,
             graph=graph,
-            context=_context(request, host, past.session),
+            context=self._context(request, host, past.session),
             past=past,
             hooks=TurnHooks(host.records(AGENT_NAMESPACE), writes, trim),
             trim=trim,
@@ -163,7 +166,7 @@ class OpenAIRuntime:
             return ServerPast(
                 session=RecordsSession(request.session_id, inbox, limits, writes),
                 way=config.continuation,
-                client=self._client,
+                client=self._models.main,
                 records=inbox,
                 marks=host.records(MARKS),
                 limits=limits,
@@ -172,7 +175,7 @@ class OpenAIRuntime:
                 log=log,
             )
         compact = config.session.compact if config.session is not None else None
-        compactor = Compactor(compact, self._client, log) if compact is not None else None
+        compactor = Compactor(compact, self._models.main, log) if compact is not None else None
         if self._backend is None:
             session = RecordsSession(request.session_id, inbox, limits, writes)
             return SessionPast(session, log, compactor)
@@ -191,31 +194,55 @@ class OpenAIRuntime:
             window=limits.items,
         )
 
+    def _context(
+        self, request: TurnRequest, host: TurnHost, session: RecordsSession
+    ) -> JournalledContext:
+        return JournalledContext(
+            journal=Journal(host),
+            session=session,
+            turn_id=request.turn_id,
+            session_id=request.session_id,
+            conversation_id=request.conversation_id,
+            profile=request.profile,
+            address=request.address,
+            person=request.inputs[-1].sender,
+            platform=request.address.platform,
+            time_zone=self._config.time_zone,
+            now=self._host.clock.now().astimezone(ZoneInfo(self._config.time_zone)),
+            inputs=request.inputs,
+            memory=host.memory,
+            attach=host.attach,
+            fetch=host.fetch,
+            read=host.read,
+            suggest=host.suggest,
+        )
 
-def _context(request: TurnRequest, host: TurnHost, session: RecordsSession) -> JournalledContext:
-    return JournalledContext(
-        journal=Journal(host),
-        session=session,
-        turn_id=request.turn_id,
-        session_id=request.session_id,
-        conversation_id=request.conversation_id,
-        profile=request.profile,
-        address=request.address,
-        inputs=request.inputs,
-        memory=host.memory,
-        attach=host.attach,
-        fetch=host.fetch,
-        read=host.read,
-        suggest=host.suggest,
-    )
+    def begin(self, tasks: TaskGroup) -> None:
+        """Start what lives as long as the runtime; agents that are made later bring theirs."""
+
+        def ready(made: Graph) -> None:
+            self._agents.servers.begin(tasks, self._host.clock, self._host.log)
+            if made.threaded:
+                self._host.log.warning(
+                    "tools that are plain functions run to their end when a turn is stopped, and "
+                    "have no time limit; make them async where that matters: %s",
+                    ", ".join(sorted(made.threaded)),
+                )
+
+        self._agents.ready = ready
+        if self._agents.shared is not None:
+            ready(self._agents.shared)
+        tasks.start_soon(self.warm_up)
 
 
-def _load(config: OpenAIConfig, table: str) -> tuple[agents.Agents, Trimming]:
+def _load(
+    config: OpenAIConfig, table: str, network: NetworkPolicy
+) -> tuple[agents.Agents, Trimming]:
     """Load what a table refers to; raise every problem of it at once. Runs operator code."""
     problems: list[str] = []
     made = trimmed = None
     try:
-        made = agents.load(config, table)
+        made = agents.load(config, table, network)
     except ManifestError as error:
         problems += error.problems
     try:
@@ -229,22 +256,22 @@ def _load(config: OpenAIConfig, table: str) -> tuple[agents.Agents, Trimming]:
 
 @asynccontextmanager
 async def open_runtime(config: OpenAIConfig, host: Host) -> AsyncIterator[Runtime]:
-    """Make the agents and the client, without touching the network; close the client at the end."""
-    made, trimmed = await to_thread.run_sync(_load, config, host.name)
+    """Make the agents and the clients; connect to MCP servers only; close all at the end."""
+    made, trimmed = await to_thread.run_sync(_load, config, host.name, host.network)
     if made.shared is not None and (found := unfit(made.shared, config.continuation)):
         raise ManifestError([f"{host.name}.continuation: {found}"])
     bounding = (Bounding(host.clock, host.log),)
-    client = await to_thread.run_sync(make_client, config, host.network, bounding)
+    models = await to_thread.run_sync(make_models, config, host.network, bounding)
     table = config.session or SessionTable()
     try:
         async with (
-            open_backend(table, host, client) as backend,
+            open_backend(table, host, models.main) as backend,
             anyio.create_task_group() as tasks,
         ):
-            runtime = OpenAIRuntime(config, host, made, client, trimmed, backend)
-            tasks.start_soon(runtime.warm_up)
+            runtime = OpenAIRuntime(config, host, made, models, trimmed, backend)
+            runtime.begin(tasks)
             yield runtime
             tasks.cancel_scope.cancel()
     finally:
         with anyio.CancelScope(shield=True), host.clock.move_on_after(_CLOSING):
-            await client.close()
+            await models.aclose()

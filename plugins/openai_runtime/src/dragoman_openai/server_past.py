@@ -127,6 +127,11 @@ class ServerPast:
             await self.session.replace(history.repair(history.last_turn(stored)))
         return True
 
+    async def take_back(self) -> None:
+        """Take out of a conversation what the turn has put there; chains just fork."""
+        if self._way == "conversation" and self._mark.id is not None:
+            await self._rolled_back()
+
     async def close(self) -> None:
         """Do nothing: there is nothing open."""
 

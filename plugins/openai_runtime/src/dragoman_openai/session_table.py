@@ -100,7 +100,7 @@ class CompactTable:
     )
     above: int = attrs.field(
         default=100,
-        validator=ge(2),
+        validator=ge(1),
         metadata=_help("items in the history, those of people left out, from which it is done"),
     )
 

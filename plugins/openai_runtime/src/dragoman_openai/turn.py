@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import attrs
-from agents import FunctionTool, RunHooks, Runner, RunState, ToolCallOutputItem
+from agents import (
+    FunctionTool,
+    InputGuardrailTripwireTriggered,
+    RunHooks,
+    Runner,
+    RunState,
+    ToolCallOutputItem,
+)
 
 from dragoman import (
     ApprovalState,
@@ -30,7 +37,7 @@ from dragoman import (
     TextDelta,
     TurnRequest,
 )
-from dragoman_openai import errors, pauses
+from dragoman_openai import errors, pauses, refused
 from dragoman_openai.client import run_config
 from dragoman_openai.config import OpenAIConfig
 from dragoman_openai.errors import Refusals
@@ -46,13 +53,13 @@ if TYPE_CHECKING:
     from agents import (
         Agent,
         AgentBase,
+        ModelProvider,
         ModelResponse,
         RunContextWrapper,
         RunResultStreaming,
         Tool,
         ToolErrorFormatterArgs,
     )
-    from openai import AsyncOpenAI
 
 DRAIN: Final = 2.0
 """Seconds that a cancelled run gets to end."""
@@ -132,7 +139,7 @@ class TurnRun:
     """
 
     config: OpenAIConfig
-    client: AsyncOpenAI
+    models: ModelProvider
     graph: Graph
     context: JournalledContext
     past: Past
@@ -154,6 +161,8 @@ class TurnRun:
     """Model calls that the turn may still make."""
     _unwritten: list[RunResultStreaming] = attrs.field(factory=list, init=False)
     _held: list[RunEvent] = attrs.field(factory=list, init=False)
+    _refused: bool = attrs.field(default=False, init=False)
+    """Whether an input guardrail refused what the turn was asked."""
 
     def __attrs_post_init__(self) -> None:
         self._translator = Translator(self.graph.handoff_tools, self.context.journal.failed)
@@ -193,8 +202,9 @@ class TurnRun:
         self.refusals.forget(self.past.session.session_id)
         return end
 
-    def _failed(self, error: Exception) -> Failed:
+    def _failed(self, error: BaseException) -> Failed:
         """Return the end of a run that raised; a history that is refused for good is told apart."""
+        self._refused = isinstance(error, InputGuardrailTripwireTriggered)
         end = errors.classify(error)
         again = self.refusals.repeated(self.past.session.session_id, error)
         if again or errors.is_broken_history(error):
@@ -245,7 +255,7 @@ class TurnRun:
             hooks=self.hooks,
             run_config=run_config(
                 self.config,
-                self.client,
+                self.models,
                 tool_error_formatter=self._tool_failed,
                 call_model_input_filter=self.trim if self.trim.wanted else None,
             ),
@@ -307,7 +317,7 @@ class TurnRun:
     def _end_of(self, result: RunResultStreaming) -> RunEnd | None:
         """Return how a stream that raised nothing has ended; ``is_complete`` would not say."""
         if result.run_loop_exception is not None:
-            return errors.classify(result.run_loop_exception)
+            return self._failed(result.run_loop_exception)
         if result.interruptions:
             return self._paused(result)
         if self._offered and result.final_output is None:
@@ -347,7 +357,14 @@ class TurnRun:
         await self.writes.settled()
         if isinstance(end, Finished | Paused):
             return
+        if isinstance(end, Failed) and end.kind is FailureKind.CONTEXT_OVERFLOW:
+            await self._store_as_far_as_possible(self.past.take_back)
+            return
         await self._store_what_ran()
+        if self._refused:
+            tools = dict.fromkeys(self._translator.calls().values())
+            await self._add(refused.mark(len(self.context.inputs), tools))
+            return
         session = self.past.session
         shown = self._translator.texts(skip=session.stored_messages)
         if self.graph.guarded:  # held back from people, and so from the history
@@ -358,11 +375,15 @@ class TurnRun:
             if identity not in session.stored_calls
         ]
         mark = f"[interrupted while running {', '.join(cut)}]" if cut else "[interrupted]"
+        too_long = isinstance(end, Failed) and end.kind is FailureKind.TURN_LIMIT
+        if too_long:
+            mark = "[stopped: this took more steps than allowed]"
         text = "\n\n".join(part for part in shown if part.strip())
-        if not text and not cut:
-            return
-        item: Any = {"role": "assistant", "content": f"{text}\n{mark}".lstrip()}
-        await self._store_as_far_as_possible(lambda: session.add_items([item]))
+        if text or cut or too_long:
+            await self._add({"role": "assistant", "content": f"{text}\n{mark}".lstrip()})
+
+    async def _add(self, item: Any) -> None:
+        await self._store_as_far_as_possible(lambda: self.past.session.add_items([item]))
 
     async def _store_what_ran(self) -> None:
         """Let the past have what runs did that did not end as they should."""

@@ -33,7 +33,8 @@ class Backend:
 
     ``name`` and ``make`` are called for one turn at a time; ``release`` when it has ended. Each
     may raise whatever the library raises. ``opaque`` says that items come back exactly as they
-    were given, with keys that the model service does not know.
+    were given, with keys that the model service does not know. Of others, ``given`` is what may be
+    written of some items, and ``taken`` what may be used of those that were read.
     """
 
     kind: str
@@ -41,6 +42,8 @@ class Backend:
     release: Callable[[Session], Awaitable[None]] = _keep
     name: Callable[[str], Awaitable[str]] = random_name
     opaque: bool = True
+    given: Callable[[list[Any]], list[Any]] = list
+    taken: Callable[[list[Any]], list[Any]] = list
 
 
 def library(module: str, extra: str, table: str) -> Any:

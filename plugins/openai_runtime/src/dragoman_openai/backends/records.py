@@ -2,7 +2,7 @@
 
 Which name a history has there is in dragoman's own store. To begin anew is to write under a fresh
 name and then to change to it: one fenced write, before which the old history is in force and after
-which the new one is. Nothing that is stored outside is ever changed or deleted.
+which the new one is. What is stored outside is not changed, and deleted only by `take_back`.
 """
 
 from __future__ import annotations
@@ -44,6 +44,12 @@ class OutsideRecords:
     _session_id: str
     _clock: Clock
     _session: Session | None = attrs.field(default=None, init=False)
+    _name: str | None = attrs.field(default=None, init=False)
+    """The name that was in force when the turn began."""
+    _added: int = attrs.field(default=0, init=False)
+    """Items that the turn has added under that name."""
+    _changed: bool = attrs.field(default=False, init=False)
+    """Whether another name is in force now."""
     _lock: anyio.Lock = attrs.field(factory=anyio.Lock, init=False)
 
     @property
@@ -54,14 +60,16 @@ class OutsideRecords:
     async def read(self, limit: int | None = None) -> Sequence[str]:
         """Return the newest items, oldest first."""
         session = await self._present()
-        items: Sequence[object] = await self._bounded(lambda: session.get_items(limit))
-        return [encode(item) for item in items]
+        items: list[Any] = await self._bounded(lambda: session.get_items(limit))
+        return [encode(item) for item in self._backend.taken(items)]
 
     async def append(self, items: Sequence[str]) -> None:
         """Add items in order: all or none, as far as the back end can do that."""
         if items:
             await self._host.still_ours()
-            await self._add(await self._present(), items)
+            session = await self._present()
+            self._added += len(items) * (not self._changed)
+            await self._add(session, items)
 
     async def new_generation(self, items: Sequence[str] = ()) -> None:
         """Go on with ``items``; what was there is kept and no longer read."""
@@ -73,8 +81,23 @@ class OutsideRecords:
         except BaseException:
             await self._release(session)
             raise
-        old, self._session = self._session, session
+        old, self._session, self._changed = self._session, session, True
         await self._release(old)
+
+    async def take_back(self) -> None:
+        """Delete what this turn has added, for a message that must not be in any history.
+
+        Core takes the turn's own records back, and with them each name that it has begun. Only
+        what was added to the history that is in force then has to be deleted.
+        """
+        await self._host.still_ours()
+        if self._name is not None and self._added:
+            session = await self._made(self._name)
+            try:
+                for _ in range(self._added):
+                    await self._asked(session.pop_item)
+            finally:
+                await self._release(session)
 
     async def ran(self, result: Any) -> None:
         """Hand a run's result to a session that counts what its turns use."""
@@ -95,11 +118,12 @@ class OutsideRecords:
             return self._session
 
     async def _known_or_first(self) -> Session:
-        name = await self._known()
-        if name is not None:
-            return await self._made(name)
+        self._name = await self._known()
+        if self._name is not None:
+            return await self._made(self._name)
         name, session = await self._fresh()
         await self._take(name)
+        self._changed = True
         return session
 
     async def _known(self) -> str | None:
@@ -120,7 +144,7 @@ class OutsideRecords:
         await self._names.append([json.dumps({"backend": self._backend.kind, "name": name})])
 
     async def _add(self, session: Session, items: Sequence[str]) -> None:
-        made: list[Any] = [json.loads(item) for item in items]
+        made: list[Any] = self._backend.given([json.loads(item) for item in items])
         if made:
             await self._asked(lambda: session.add_items(made))
 
