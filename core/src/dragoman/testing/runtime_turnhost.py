@@ -112,6 +112,8 @@ class SuiteTurnHost:
     def model_called(self, call: ModelCall) -> None:
         """Keep what was sent to a model."""
         self.model_calls.append(call)
+        if self.closed:
+            self.wrong.append("a model call is told after the turn was left")
 
     async def granted(self, tool: str) -> bool:
         """Whether the session has a grant."""
@@ -144,22 +146,6 @@ class SuiteTurnHost:
         """Take answers, and drop them."""
         del answers
         await self.enter("suggest")
-
-    def model_called(self, call: ModelCall) -> None:
-        """Take note that a model was called."""
-        self.calls.append(f"model_called {call.model}")
-
-    async def granted(self, tool: str) -> bool:
-        """Nobody has granted anything."""
-        del tool
-        await self.enter("granted")
-        return False
-
-    async def still_ours(self) -> None:
-        """Raise once the lease is lost."""
-        await self.enter("still_ours")
-        if self.lost:
-            raise StaleLease(self.turn_id, 1)
 
     async def offered(self) -> Sequence[TurnInput]:
         """Return what waits in the session."""
