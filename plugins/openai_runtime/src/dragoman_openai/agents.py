@@ -114,7 +114,7 @@ def _checked(
     found += (
         f"{table}.read_only_tools[{index}]: no agent has a function tool {name!r}"
         for index, name in enumerate(config.read_only_tools)
-        if name not in built.tools
+        if name not in built.tools and "/" not in name  # that of an MCP server: known when it is up
     )
     if found:
         raise ManifestError(found)

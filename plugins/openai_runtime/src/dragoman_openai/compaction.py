@@ -14,6 +14,7 @@ import attrs
 import openai
 
 from dragoman_openai import history
+from dragoman_openai.calls import followed
 from dragoman_openai.history import Item
 from dragoman_openai.session_table import CompactTable
 
@@ -28,6 +29,8 @@ class Compactor:
 
     _table: CompactTable
     _client: AsyncOpenAI
+    _most: int
+    """Items in all from which it is due, too: before the history is cut."""
     _log: logging.Logger
 
     async def shortened(self, session_id: str, items: Sequence[Item]) -> list[Item] | None:
@@ -37,7 +40,7 @@ class Compactor:
         """
         starts = history.turn_starts(items)
         before = history.repair(items[: starts[-1]]) if starts else []
-        if sum(map(_counts, before)) < self._table.above:
+        if sum(map(_counts, before)) < self._table.above and len(before) < self._most:
             return None
         try:
             compacted = await self._compacted(session_id, before)
@@ -64,7 +67,9 @@ class Compactor:
             compaction_mode="input",
             should_trigger_compaction=lambda _: False,
         )
-        await session.run_compaction({"force": True})
+        with followed(self._table.model) as call:
+            await session.run_compaction({"force": True})
+            call.completed()
         return copied.items
 
 

@@ -127,7 +127,10 @@ class OpenAIConfig:
     )
     read_only_tools: tuple[str, ...] = attrs.field(
         default=(),
-        metadata=_help("names of tools that change nothing, so that a turn may repeat them"),
+        metadata=_help(
+            "names of tools that change nothing, so that a turn may repeat them; "
+            "of an agent's own MCP servers as server/tool"
+        ),
     )
     api_key: Secret | None = attrs.field(
         default=None,

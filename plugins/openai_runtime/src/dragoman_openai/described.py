@@ -24,8 +24,6 @@ from dragoman_openai.references import ReferenceProblem
 
 PartT = TypeVar("PartT")
 _CHOICES: Final = frozenset({"auto", "required", "none"})
-SERVER_IN_NAMES: Final = True
-"""Tools of MCP servers are called ``mcp_<server>__<tool>``: so no two servers ever clash."""
 
 
 @attrs.define(eq=False)
@@ -72,7 +70,7 @@ class _Workshop:
             tools=self._each(name, "tools", table.tools, parts.tool),
             mcp_servers=list(filter(None, self._each(name, "mcp", table.mcp, self._server))),
             mcp_config={
-                "include_server_in_tool_names": SERVER_IN_NAMES,
+                "include_server_in_tool_names": True,  # so no two servers ever clash
                 "failure_error_function": failure,
             },
             input_guardrails=self._each(
@@ -81,8 +79,10 @@ class _Workshop:
             output_guardrails=self._each(
                 name, "output_guardrails", table.output_guardrails, parts.output_guardrail
             ),
-            model_settings=_settings(table),
         )
+        settings = _settings(table)
+        if settings != ModelSettings():  # else those of the SDK for this model stay
+            agent.model_settings = agent.model_settings.resolve(settings)
         behavior = table.tool_use_behavior
         agent.tool_use_behavior = (
             StopAtTools(stop_at_tool_names=list(behavior))

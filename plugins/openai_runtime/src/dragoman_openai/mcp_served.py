@@ -12,6 +12,7 @@ import logging
 import math
 from collections.abc import Collection
 from contextlib import suppress
+from contextvars import ContextVar
 from typing import Any, Final
 
 import anyio
@@ -21,7 +22,7 @@ from agents.mcp import MCPServer
 from anyio.abc import TaskGroup
 from mcp.types import CallToolResult, Tool
 
-from dragoman import Clock
+from dragoman import Clock, Finding
 
 PROBE: Final = 60.0
 """Seconds after which a server is asked again what tools it has; so one that is gone is noticed."""
@@ -31,11 +32,24 @@ _CLOSING: Final = 10.0
 """Seconds that a connection gets to close; a child process is killed well before."""
 
 
+FAILED: Final[ContextVar[list[str] | None]] = ContextVar("FAILED", default=None)
+"""Where a call notes that the server itself called its result an error."""
+
+
+class NotReachedError(UserError):
+    """Raised where a call was not begun, because the server is gone."""
+
+
 class ServedMcp(MCPServer):
     """A server as agents have it. Its tools stay known while it is gone, and refuse to run."""
 
     def __init__(
-        self, server: MCPServer, *, read_only: Collection[str] = (), timeout: float = 10.0
+        self,
+        server: MCPServer,
+        *,
+        read_only: Collection[str] = (),
+        named: Collection[str] = (),
+        timeout: float = 10.0,
     ) -> None:
         super().__init__(
             use_structured_content=server.use_structured_content,
@@ -47,12 +61,14 @@ class ServedMcp(MCPServer):
         self._needs_approval_policy = server._needs_approval_policy  # noqa: SLF001 - not public
         self._failure_error_function = server._failure_error_function  # noqa: SLF001 - as above
         self.read_only = frozenset(read_only)
+        self._named = frozenset(named)
         self._server = server
         self._timeout = timeout
         self._known: list[Tool] | None = None
         self._decided = anyio.Event()
         self._wake = anyio.Event()
         self._up = False
+        self._reason = ""
 
     @property
     def name(self) -> str:
@@ -72,6 +88,14 @@ class ServedMcp(MCPServer):
         return (
             f"[Your tools of {self.name!r} are missing: {self.trouble}. Say so if you need them.]"
         )
+
+    @property
+    def finding(self) -> Finding:
+        """How it is, for an operator."""
+        if self._up:
+            return Finding("ok", f"MCP server {self.name} answers")
+        text = f"MCP server {self.name}: {self._reason}"
+        return Finding("problem", text, "start it, or correct its table; agents miss its tools")
 
     async def decided(self) -> None:
         """Wait until the first attempt to connect has come to something."""
@@ -102,12 +126,16 @@ class ServedMcp(MCPServer):
     ) -> CallToolResult:
         """Call a tool once, never again by itself: nobody knows what a lost call has done."""
         if self.trouble is not None:
-            raise UserError(self.trouble)
+            raise NotReachedError(self.trouble)
         try:
-            return await self._server.call_tool(tool_name, arguments, meta)
+            result = await self._server.call_tool(tool_name, arguments, meta)
         except Exception:
             self._wake.set()
             raise
+        failed = FAILED.get()
+        if failed is not None and result.is_error:
+            failed.append(tool_name)
+        return result
 
     async def list_prompts(self) -> Any:
         """Return the server's prompts."""
@@ -119,13 +147,16 @@ class ServedMcp(MCPServer):
 
     async def own(self, clock: Clock, log: logging.Logger) -> None:
         """Connect, and connect again with growing pauses, until cancelled."""
-        wait = _FIRST_WAIT
+        await clock.sleep(0)  # who opens only to look closes at once: then nothing is started
+        wait, told = _FIRST_WAIT, ""
         while True:
             begun = clock.boot()
             reason = await self._live(clock, log)
             if clock.boot() - begun > _LONGEST_WAIT:
-                wait = _FIRST_WAIT
-            log.warning("MCP server %s: %s; next attempt in %g s", self.name, reason, wait)
+                wait, told = _FIRST_WAIT, ""
+            level = logging.DEBUG if reason == told else logging.WARNING
+            log.log(level, "MCP server %s: %s; next attempt in %g s", self.name, reason, wait)
+            told = reason
             await clock.sleep(wait)
             wait = min(2 * wait, _LONGEST_WAIT)
 
@@ -135,17 +166,17 @@ class ServedMcp(MCPServer):
             with clock.move_on_after(self._timeout) as scope:
                 await self._server.connect()  # type: ignore[no-untyped-call]
                 await self._probe(log)
-            if scope.cancelled_caught:
-                return f"not connected within {self._timeout:g} s"
-            while True:
+            while not scope.cancelled_caught:
                 await self._look_after(clock)
                 await self._probe(log)
+            self._reason = f"not connected within {self._timeout:g} s"
         except asyncio.CancelledError:
             if _is_cancelled():
                 raise
-            return "the connection was cancelled from inside"
+            self._reason = "the connection was cancelled from inside"
         except Exception as error:  # noqa: BLE001 - a server may fail in any way
-            return _reason(error, "" if self._up else getattr(self._server, "last_words", ""))
+            words = "" if self._up else getattr(self._server, "last_words", "")
+            self._reason = _reason(error, words)
         finally:
             self._up = False
             self._decided.set()
@@ -155,6 +186,7 @@ class ServedMcp(MCPServer):
                 suppress(Exception),  # it is gone one way or another
             ):
                 await self._server.cleanup()  # type: ignore[no-untyped-call]
+        return self._reason
 
     async def _look_after(self, clock: Clock) -> None:
         """Wait until it is time to ask the server again, or until a call has failed."""
@@ -165,16 +197,14 @@ class ServedMcp(MCPServer):
     async def _probe(self, log: logging.Logger) -> None:
         """Ask the server for its tools."""
         session = getattr(self._server, "session", None)
-        if session is None:  # a server of the operator's own kind
-            names = None
-        else:
-            names = {tool.name for tool in (await session.list_tools()).tools}
+        if session is not None:  # there is none in servers of the operator's own kind
+            found = await session.list_tools()
             self._server.invalidate_tools_cache()  # type: ignore[attr-defined]
+            missing = sorted(self._named - {tool.name for tool in found.tools})
+            if missing and not self._up and found.next_cursor is None:
+                log.warning("MCP server %s has no tool %s", self.name, ", ".join(missing))
         if not self._up:
             log.info("MCP server %s: connected", self.name)
-            missing = sorted(self.read_only - names) if names is not None else []
-            if missing:
-                log.warning("MCP server %s has no %s", self.name, ", ".join(missing))
         self._up = True
         self._decided.set()
 
@@ -195,6 +225,13 @@ class McpServers:
             self._served[id(server)] = served
             self._new.append(served)
         return served
+
+    async def findings(self) -> list[Finding]:
+        """Return how all of them are, once each has been tried."""
+        served = list(dict.fromkeys(self._served.values()))
+        for each in served:
+            await each.decided()
+        return [each.finding for each in served]
 
     def begin(self, tasks: TaskGroup, clock: Clock, log: logging.Logger) -> None:
         """Start the tasks of servers that have none yet."""

@@ -21,7 +21,13 @@ from dragoman_openai.references import ReferenceProblem
 def make(name: str, table: McpTable, network: NetworkPolicy) -> ServedMcp:
     """Return a server by its table; raise `ReferenceProblem` where it could never start."""
     server = _of_command(name, table) if table.command else _of_url(name, table, network)
-    return ServedMcp(server, read_only=table.read_only, timeout=table.connect_timeout)
+    approved = table.approval if isinstance(table.approval, tuple) else ()
+    return ServedMcp(
+        server,
+        read_only=table.read_only,
+        named={*table.read_only, *table.allow, *table.deny, *approved},
+        timeout=table.connect_timeout,
+    )
 
 
 def _of_command(name: str, table: McpTable) -> MCPServer:
@@ -57,8 +63,12 @@ def _of_url(name: str, table: McpTable, network: NetworkPolicy) -> MCPServer:
         "sse_read_timeout": table.call_timeout,
         "httpx_client_factory": _Clients(network),
     }
-    cls = MCPServerSse if table.transport == "sse" else MCPServerStreamableHttp
-    return cls(params, **_common(name, table))
+    if table.transport == "sse":
+        return MCPServerSse(params, **_common(name, table))
+    server = MCPServerStreamableHttp(params, **_common(name, table))
+    # Otherwise a slow call of one conversation would hold up those of all others.
+    server._serialize_session_requests = False  # noqa: SLF001 - the SDK has no public way to it
+    return server
 
 
 class _Clients:

@@ -9,27 +9,31 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, cast
 
-from agents import Agent, FunctionTool, RunContextWrapper, Tool
+from agents import Agent, FunctionTool, ModelBehaviorError, RunContextWrapper, Tool
 from agents.tool_context import ToolContext
 from mcp import MCPError
 from mcp.types import CONNECTION_CLOSED, REQUEST_TIMEOUT
 
 from dragoman_openai.journal import JournalledContext, ToolRules, journalled
-from dragoman_openai.mcp_served import ServedMcp
+from dragoman_openai.mcp_served import FAILED, NotReachedError, ServedMcp
 
 LOST: Final = (
     "No answer came, and nobody knows whether the call took effect. Do not try it again blindly; "
     "tell the person, and ask how to go on."
 )
+_MISSING: Final = "missing required parameters"
+"""What the SDK says of arguments that it does not even send."""
 _LONGEST: Final = 1000
 
 
 def failure(run: RunContextWrapper[Any], error: Exception) -> str:
     """Return what a model is told of a call that failed: the server's own words, if it has any."""
     del run
-    if not isinstance(error, MCPError):
-        return LOST
-    if error.code in {CONNECTION_CLOSED, REQUEST_TIMEOUT}:
+    if isinstance(error, NotReachedError):
+        return _not_run(str(error))
+    if isinstance(error, ModelBehaviorError) or _MISSING in str(error):
+        return f"Not run, the arguments do not fit: {str(error)[:_LONGEST]}"
+    if not isinstance(error, MCPError) or error.code in {CONNECTION_CLOSED, REQUEST_TIMEOUT}:
         return LOST
     return f"The tool failed: {error.message[:_LONGEST]}"
 
@@ -63,6 +67,10 @@ def _ready(tool: Tool, servers: list[ServedMcp], rules: ToolRules) -> Tool:
     return ready
 
 
+def _not_run(trouble: str) -> str:
+    return f"Not run: {trouble}. Tell the person; trying again at once will not help."
+
+
 def _unless_down(
     tool: FunctionTool, server: ServedMcp
 ) -> Callable[[ToolContext[Any], str], Awaitable[Any]]:
@@ -70,10 +78,15 @@ def _unless_down(
     invoke = tool.on_invoke_tool
 
     async def call(call: ToolContext[Any], arguments: str) -> Any:
+        failed: list[str] = []
         if server.trouble is None:
-            return await invoke(call, arguments)
-        if isinstance(call.context, JournalledContext):
+            FAILED.set(failed)
+            result = await invoke(call, arguments)
+        else:
+            failed.append(tool.name)
+            result = _not_run(server.trouble)
+        if failed and isinstance(call.context, JournalledContext):
             call.context.journal.failed.add(call.tool_call_id)
-        return f"Not run: {server.trouble}. Tell the person; trying again at once will not help."
+        return result
 
     return call

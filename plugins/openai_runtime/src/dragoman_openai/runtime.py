@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from zoneinfo import ZoneInfo
 
@@ -14,6 +14,7 @@ from anyio.abc import TaskGroup
 from dragoman import (
     EncodedInput,
     FailureKind,
+    Finding,
     Host,
     ManifestError,
     NetworkPolicy,
@@ -53,6 +54,10 @@ OUTSIDE = f"{NAMESPACE}.outside"
 """Under which name a history is kept outside."""
 LATE = "[This came too late to be part of the previous message, to which it belongs.]"
 """Told to the model before the text of such a message."""
+_THREADED = (
+    "tools that are plain functions run to their end when a turn is stopped, and have no time "
+    "limit; make them async where that matters"
+)
 _CLOSING = 5.0
 """Seconds that the client's connections get to close."""
 
@@ -91,6 +96,13 @@ class OpenAIRuntime:
             self._host.log.warning("the first turn is slower (%s)", type(error).__name__)
         finally:
             self._warm.set()
+
+    async def probe(self) -> Sequence[Finding]:
+        """Say which MCP servers answer, and which tools no stop can end."""
+        shared = self._agents.shared
+        threaded = [] if shared is None else sorted(shared.threaded)
+        found = [Finding("warning", f"{_THREADED}: {', '.join(threaded)}")] if threaded else []
+        return [*found, *await self._agents.servers.findings()]
 
     def encode_input(self, message: TurnInput) -> EncodedInput:
         """Return the message as the item of a person in the history."""
@@ -175,7 +187,10 @@ class OpenAIRuntime:
                 log=log,
             )
         compact = config.session.compact if config.session is not None else None
-        compactor = Compactor(compact, self._models.main, log) if compact is not None else None
+        most = limits.items * 3 // 4
+        compactor = (
+            Compactor(compact, self._models.main, most, log) if compact is not None else None
+        )
         if self._backend is None:
             session = RecordsSession(request.session_id, inbox, limits, writes)
             return SessionPast(session, log, compactor)
@@ -223,11 +238,7 @@ class OpenAIRuntime:
         def ready(made: Graph) -> None:
             self._agents.servers.begin(tasks, self._host.clock, self._host.log)
             if made.threaded:
-                self._host.log.warning(
-                    "tools that are plain functions run to their end when a turn is stopped, and "
-                    "have no time limit; make them async where that matters: %s",
-                    ", ".join(sorted(made.threaded)),
-                )
+                self._host.log.warning("%s: %s", _THREADED, ", ".join(sorted(made.threaded)))
 
         self._agents.ready = ready
         if self._agents.shared is not None:
