@@ -152,6 +152,8 @@ class MemoryRun:
         """Ask the model until it wants nothing more done, or something that people decide on."""
         lines, calls = await self.begin()
         while calls or (calls := await self.answer(lines)):
+            for call in calls:
+                call.decided = call.decided or await self.host.granted("act")
             await self.do([call for call in calls if call.decided and call.result is None])
             if any(call.result is None for call in calls):
                 return self.pause(lines, calls)

@@ -18,13 +18,14 @@ REFUSED = {
     for verdict in ("denied", "expired", "cancelled")
 }
 EACH = "test_each_call_has_a_decision_of_its_own"
+GRANTED = "test_what_was_granted_does_not_ask"
 AGAIN = "test_a_turn_may_pause_again"
 REMEMBERED = "test_a_turn_that_went_on_is_remembered"
 CRASH = "test_a_crash_behind_the_decision_repeats_nothing"
 LOST = "test_a_state_that_cannot_be_used_ends_the_turn"
 
 
-@MUTANTS.fails(ASKS, *ONCE, *REFUSED.values(), REMEMBERED, CRASH, LOST)
+@MUTANTS.fails(ASKS, *ONCE, *REFUSED.values(), GRANTED, REMEMBERED, CRASH, LOST)
 class ActsWhileItAsks(MemoryRun):
     def pause(self, lines, calls):
         self.runtime.model.effects += [one.what for one in calls if one.what == "deleting"]
@@ -87,6 +88,22 @@ class DecidesOnceForAll(MemoryRun):
         made = self.request.decisions
         same = tuple(attrs.evolve(one, verdict=made[0].verdict) for one in made)
         self.request = attrs.evolve(self.request, decisions=same)
+        return await super().begin()
+
+
+@MUTANTS.fails(GRANTED)
+class AsksWhatWasGranted(MemoryRun):
+    async def begin(self):
+        self.host.session.grants.clear()
+        return await super().begin()
+
+
+@MUTANTS.fails(GRANTED)
+class RemembersGrantsForAll(MemoryRun):
+    async def begin(self):
+        known = self.runtime.__dict__.setdefault("grants", set())
+        known |= self.host.session.grants
+        self.host.session.grants |= known
         return await super().begin()
 
 

@@ -77,6 +77,19 @@ class PausingSuite:
             assert talk.end == Finished()
             assert sorted(await harness.effects()) == ["three", "two"]
 
+    async def test_what_was_granted_does_not_ask(self, harness: RuntimeHarness) -> None:
+        """A person said so for this tool, in this conversation and no other."""
+        async with staged(harness) as stage, _pausing(stage) as runtime:
+            paused = await _pause(stage, runtime, Act("deleting", asks=True))
+            session = stage.session()
+            session.grants.add(_asked(paused)[0].tool)
+            talk = await stage.say(runtime, "clear the desk", session=session)
+            assert talk.end == Finished()
+            assert await harness.effects() == ["deleting"]
+            assert session.begun["deleting"] == 1
+            again = await stage.say(runtime, "clear the desk")
+            assert isinstance(again.end, Paused)
+
     async def test_a_turn_may_pause_again(self, harness: RuntimeHarness) -> None:
         """It is then given all decisions so far, and does nothing a second time."""
         async with staged(harness) as stage, _pausing(stage) as runtime:

@@ -43,6 +43,8 @@ class SuiteSession:
     begun: Counter[str] = attrs.field(factory=Counter)
     """How often the tool was told to run, by what it was to do."""
     waiting: list[TurnInput] = attrs.field(factory=list)
+    grants: set[str] = attrs.field(factory=set)
+    """The tools that need not ask any more."""
 
     def items(self, namespace: str) -> list[str]:
         """Return the items of a namespace, to be changed in place."""
@@ -110,12 +112,13 @@ class SuiteTurnHost:
     def model_called(self, call: ModelCall) -> None:
         """Keep what was sent to a model."""
         self.model_calls.append(call)
+        if self.closed:
+            self.wrong.append("a model call is told after the turn was left")
 
     async def granted(self, tool: str) -> bool:
-        """Nothing is granted for longer than a call."""
-        del tool
+        """Whether the session has a grant."""
         await self.enter("granted")
-        return False
+        return tool in self.session.grants
 
     async def still_ours(self) -> None:
         """Raise once the lease is lost."""
