@@ -112,17 +112,20 @@ def manifest() -> str:
     for kind, reference in COMPONENTS:
         config = catalogue.resolve(kind, reference).config
         title = f'`[{kind}.<id>]` with `plugin = "{reference}"`'
-        lines += [f"## {title}\n", *_keys(config)]
-        for name, table in _tables_below(config):
-            lines += [f"### `[{kind}.<id>.{name}.<name>]`\n", *_keys(table)]
+        lines += [f"## {title}\n", *_keys(config), *_nested(f"{kind}.<id>", config)]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _tables_below(cls: type[Any]) -> Iterator[tuple[str, type[Any]]]:
-    """Yield each key of a table below which tables with names of their own stand."""
+def _nested(path: str, cls: type[Any]) -> Iterator[str]:
+    """Yield the tables inside a component's table, and those that have names of their own."""
     for name, hint in get_type_hints(cls).items():
-        if get_origin(hint) is Mapping and attrs.has(get_args(hint)[1]):
-            yield name, get_args(hint)[1]
+        named = get_origin(hint) is Mapping
+        for part in (hint, *get_args(hint)):
+            if attrs.has(part) and part is not Secret:
+                below = f"{path}.{name}" + (".<name>" if named else "")
+                yield f"### `[{below}]`\n"
+                yield from _keys(part)
+                yield from _nested(below, part)
 
 
 def _keys(cls: type[Any]) -> Iterator[str]:

@@ -18,6 +18,7 @@ manifest = 1
 token = {{ env = "TELEGRAM_TOKEN" }}
 api_url = "{url}"
 poll_timeout = 5
+rich = "{rich}"
 
 [runtimes.echo]
 prefix = "{prefix}"
@@ -46,9 +47,9 @@ def fake():
 def prepare(fake, tmp_path):
     """Return a gateway in front of the fake, not started yet."""
 
-    def prepare(*, word_delay=0.0, uncertain="resend_marked", prefix=""):
+    def prepare(*, word_delay=0.0, uncertain="resend_marked", prefix="", rich="off"):
         manifest = MANIFEST.format(
-            url=fake.url, word_delay=word_delay, uncertain=uncertain, prefix=prefix
+            url=fake.url, word_delay=word_delay, uncertain=uncertain, prefix=prefix, rich=rich
         )
         return Gateway(tmp_path / "gateway", manifest, {"TELEGRAM_TOKEN": fake.token})
 
@@ -186,3 +187,40 @@ def test_kill9_each_message_has_one_reply_in_order(fake, prepare, outcome):
         fake.until(lambda: "Z" in fake.said_by_bot(ADA))
     outcome("kill9", shown=fake.said_by_bot(ADA))
     assert fake.said_by_bot(ADA) == ["X x x x", "Y", "Z"]
+
+
+def test_rich_an_answer_has_its_form_while_it_grows_and_after_a_kill(fake, prepare, outcome):
+    """C2, B7: one message, from its placeholder on; killed as it is shown, it is taken up again."""
+    asked = "# Report\n\n- first\n- [x] second\n\n| a | b |\n|--|--:|\n| 1 | @ada |"
+    killed = threading.Event()
+    gateway = prepare(word_delay=0.15, rich="auto")
+
+    def kill(call):
+        rich = call.method == "editMessageText" and "rich_message" in call.params
+        if rich and call.stage == "applied" and not killed.is_set():
+            gateway.kill()
+            killed.set()
+            return Cut()
+        return None
+
+    def shown():
+        found = [one for one in fake.chat(ADA) if one.sender == fake.bot_id]
+        return found[-1] if found else None
+
+    def whole():
+        return shown() and [one["type"] for one in shown().blocks] == ["heading", "list", "table"]
+
+    with gateway:
+        polling(fake)
+        fake.on_call(kill)
+        fake.say(ADA, ADA, asked)
+        assert killed.wait(60)
+        gateway.start()
+        fake.until(lambda: whole() and "ada" in shown().text)
+        fake.say(ADA, ADA, "next")
+        fake.until(lambda: "next" in fake.said_by_bot(ADA))
+    outcome("rich", messages=len(fake.said_by_bot(ADA)), versions=len(fake.chat(ADA)[1].versions))
+    assert fake.said_by_bot(ADA) == [
+        "Report\n• first\n• second\na | b\n1 | @\u2060ada",
+        "next",
+    ]

@@ -49,7 +49,7 @@ CliCommand Clock CommandCall Component ComponentRecords Conflict ConversationKey
 ConversationView Deletes Deliver Dialect Drafts DragomanError Drop EncodedInput Expired Failed
 FailureKind FetchedFile Fetches FileLimits FileUnavailable Finding Finished Forbidden Gateway
 Gone Handoff Host Inbound InputConsumed Kind LengthUnit LongToolHint LookUp ManifestError Memory
-MemoryStore Mount Moved NetworkPolicy NotSent Note Notice Observation Outbound OutboundFile
+MemoryStore ModelCall Mount Moved NetworkPolicy NotSent Note Notice Observation Outbound OutboundFile
 Paused Place PlainDialect Platform PlatformError PlatformHealth PlatformStatus PluginError
 Probes Quote Rate RateLimited Reactions Receipt Records Refused RunEnd RunEvent Runtime
 RuntimeCapabilities RuntimeFailed SchemaTooNew Scope ScopeRule Secret Sender Sink StaleLease

@@ -13,6 +13,7 @@ from dragoman.application import Application
 from dragoman.manifest.load import read
 from dragoman.plugins.catalogue import Catalogue
 from dragoman.testing.platform_suite import PlatformSuite
+from dragoman.testing.runtime_suite import RuntimeSuite
 from peers.process import free_port
 
 PAGE = "docs/write-a-plugin.md"
@@ -21,7 +22,7 @@ PAGE = "docs/write-a-plugin.md"
 @pytest.fixture
 def plugin(blocks, tmp_path):
     """The page's module as a file."""
-    source, _ = blocks(PAGE, "python")
+    source, *_ = blocks(PAGE, "python")
     path = tmp_path / "dragoman_lines.py"
     path.write_text(source)
     return path
@@ -78,9 +79,11 @@ def test_its_types_are_strict(plugin, root):
     assert done.returncode == 0, done.stdout
 
 
-def test_its_suite_is_the_suite(blocks):
-    """The second module is a subclass as pytest takes it."""
-    _, source = blocks(PAGE, "python")
+@pytest.mark.parametrize(
+    ("number", "name", "suite"), [(1, "TestLines", PlatformSuite), (2, "TestPoet", RuntimeSuite)]
+)
+def test_its_suites_are_the_suites(blocks, number, name, suite):
+    """The modules are subclasses as pytest takes them."""
     names = {}
-    exec(source, names)
-    assert issubclass(names["TestLines"], PlatformSuite)
+    exec(blocks(PAGE, "python")[number], names)
+    assert issubclass(names[name], suite)

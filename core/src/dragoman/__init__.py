@@ -54,6 +54,10 @@ from dragoman.hosting import NetworkPolicy as NetworkPolicy
 from dragoman.hosting import PlatformHealth as PlatformHealth
 from dragoman.inputs import FetchedFile as FetchedFile
 from dragoman.inputs import TurnInput as TurnInput
+from dragoman.inspecting import Inspection as Inspection
+from dragoman.inspecting import Inspects as Inspects
+from dragoman.inspecting import ItemLine as ItemLine
+from dragoman.inspecting import ItemProblem as ItemProblem
 from dragoman.keys import ConversationKey as ConversationKey
 from dragoman.keys import Scope as Scope
 from dragoman.keys import ScopeRule as ScopeRule
@@ -69,6 +73,7 @@ from dragoman.messages import Place as Place
 from dragoman.messages import Quote as Quote
 from dragoman.messages import Receipt as Receipt
 from dragoman.messages import Sender as Sender
+from dragoman.protocols import Decision as Decision
 from dragoman.protocols import Deletes as Deletes
 from dragoman.protocols import Drafts as Drafts
 from dragoman.protocols import EncodedInput as EncodedInput
@@ -77,6 +82,7 @@ from dragoman.protocols import Finding as Finding
 from dragoman.protocols import LookUp as LookUp
 from dragoman.protocols import Memory as Memory
 from dragoman.protocols import MemoryStore as MemoryStore
+from dragoman.protocols import ModelCall as ModelCall
 from dragoman.protocols import Note as Note
 from dragoman.protocols import Platform as Platform
 from dragoman.protocols import Probes as Probes
@@ -114,3 +120,4 @@ from dragoman.runevents import ToolProgress as ToolProgress
 from dragoman.runevents import ToolStarted as ToolStarted
 from dragoman.runevents import Usage as Usage
 from dragoman.secret import Secret as Secret
+from dragoman.states import ApprovalState as ApprovalState

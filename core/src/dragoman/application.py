@@ -20,6 +20,7 @@ from dragoman.flow.admission import Admission
 from dragoman.flow.changes import Changes
 from dragoman.flow.commands import Commands
 from dragoman.flow.control import Control
+from dragoman.flow.decisions import Decisions
 from dragoman.flow.door import Door
 from dragoman.flow.fetched import Fetched, largest_of
 from dragoman.flow.intake import Intake
@@ -178,6 +179,7 @@ class Application:
                 limits=self.manifest.limits,
                 leases=leases,
                 fetched=await self._fetched(store, outbox, hooks),
+                redact=self.redactor,
             )
             async with anyio.create_task_group() as running:
                 turns = Turns(
@@ -192,8 +194,10 @@ class Application:
                     collect=self._collecting(),
                     work=runner.run,
                 )
+                decisions = self._decisions(store, turns, outbox, log)
                 door = self._door(
                     turns=turns,
+                    decisions=decisions,
                     outbox=outbox,
                     store=store,
                     router=router,
@@ -206,6 +210,7 @@ class Application:
                 await door.expire_waiting()
                 tasks.start_soon(turns.run)
                 tasks.start_soon(turns.renew)
+                tasks.start_soon(decisions.run)
                 tasks.start_soon(self._listen, outbox, turns, log)
                 yield _Services(store, outbox, sinks, turns, running, router, door)
             tasks.cancel_scope.cancel()
@@ -252,10 +257,25 @@ class Application:
         busy = {name: profile.busy for name, profile in self.manifest.profiles.items()}
         return tuple(name for name, mode in busy.items() if mode in {"collect", "interrupt"})
 
+    def _decisions(
+        self, store: Store, turns: Turns, outbox: Outbox, log: logging.Logger
+    ) -> Decisions:
+        return Decisions(
+            store=store,
+            clock=self.clock,
+            log=log,
+            turns=turns,
+            outbox=outbox,
+            profiles=self.manifest.profiles,
+            kinds=self._kinds(),
+            owners=frozenset(self.manifest.access.owners),
+        )
+
     def _door(
         self,
         *,
         turns: Turns,
+        decisions: Decisions,
         outbox: Outbox,
         store: Store,
         router: Router,
@@ -271,22 +291,23 @@ class Application:
             admission=Admission(self.manifest.access, kinds, hooks, outbox.moves.names),
             router=router,
             hooks=hooks,
-            commands=self._commands(Control(store, self.clock, turns), log),
+            commands=self._commands(Control(store, self.clock, turns), decisions, log),
             kinds=kinds,
             runtimes=runtimes,
             limits=self.manifest.limits,
             turns=turns,
             outbox=outbox,
             presses=Presses(store, outbox),
+            decisions=decisions,
             moves=outbox.moves,
             changes=Changes(store, log, outbox, turns, outbox.moves),
         )
 
-    def _commands(self, control: Control, log: logging.Logger) -> Commands:
+    def _commands(self, control: Control, decisions: Decisions, log: logging.Logger) -> Commands:
         plugins = [table.plugin.partition(":")[0] for table in self.manifest.components]
         timeout = self.manifest.limits.hook_timeout
         found = self.catalogue.chat_commands(plugins)
-        return Commands(found, control, self.clock, log, timeout)
+        return Commands(found, control, decisions, self.clock, log, timeout)
 
     def _kinds(self) -> dict[str, str]:
         return {

@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 import attrs
 
 from dragoman.hosting import Host
+from dragoman.inspecting import Inspects
 from dragoman.messages import Inbound
 
 ConfigT = TypeVar("ConfigT")
@@ -24,7 +25,10 @@ class Component(Generic[ConfigT, ProductT_co]):
     each field's ``metadata={"help": …}`` documents it. ``open(config, host)`` makes the object for
     the application's life: it imports vendor code (in a worker thread), checks its configuration,
     touches no network and needs five seconds at most. ``backends`` are the event loops it runs on.
+    Its ``notices()``, if it has them, are the `dragoman.Finding` s that ``dragoman check`` shows.
     ``setup`` tells operators what has to be done outside, step by step: ``dragoman init`` prints it.
+    ``inspector(config, name, profile)`` of a runtime makes what can read the items that it keeps, for
+    ``dragoman sessions inspect``: it opens nothing, but may import what ``open`` would.
     """
 
     name: str
@@ -32,6 +36,7 @@ class Component(Generic[ConfigT, ProductT_co]):
     open: Callable[[ConfigT, Host], AbstractAsyncContextManager[ProductT_co]]
     backends: tuple[str, ...] = ("asyncio", "trio")
     setup: str = ""
+    inspector: Callable[[ConfigT, str, str], Inspects] | None = None
 
 
 @attrs.frozen

@@ -12,11 +12,13 @@ from datetime import datetime
 from typing import Literal, Protocol, TypeAlias
 
 import attrs
+from attrs.validators import instance_of
 
 from dragoman.capabilities import Capabilities
 from dragoman.inputs import FetchedFile, TurnInput
 from dragoman.messages import Address, Attachment, Deliver, Outbound, Receipt
 from dragoman.runevents import RunEvent
+from dragoman.states import ApprovalState
 
 
 class Platform(Protocol):
@@ -132,7 +134,8 @@ class Probes(Protocol):
 class RuntimeCapabilities:
     """What a runtime can do beyond one answer per turn.
 
-    ``journal`` promises that each side effect begins only after `TurnHost.tool_begins` said so:
+    ``approve`` says that it may pause for a person's decision, and ``resume`` that it goes on from
+    what `dragoman.Paused` saved, in any process. ``journal`` promises that each side effect begins only after `TurnHost.tool_begins` said so:
     without it a turn is never repeated after a crash. ``steer`` says that the runtime asks
     `TurnHost.offered` for what people said meanwhile, and yields `InputConsumed` for what it took.
     """
@@ -146,6 +149,19 @@ class RuntimeCapabilities:
     """Whether every write of a turn is refused once its lease is stale."""
 
 
+@attrs.frozen
+class Decision:
+    """What was decided on a call that a turn asked about with `dragoman.ApprovalRequested`.
+
+    Anything but an approval means that the call must not run; ``reason`` is a person's own words.
+    """
+
+    call_id: str
+    tool: str
+    verdict: ApprovalState
+    reason: str = attrs.field(default="", repr=False)
+
+
 @attrs.frozen(kw_only=True)
 class TurnRequest:
     """What a runtime is asked to do.
@@ -153,6 +169,11 @@ class TurnRequest:
     ``inputs`` are already part of the session's records: core wrote what
     `Runtime.encode_input` returned in the transaction that started the turn. ``attempt`` counts
     from one; it is greater when a crash cut an earlier attempt off, whose records are gone.
+
+    A turn that had paused goes on: ``saved`` is the state of its `dragoman.Paused`, and
+    ``decisions`` are all that were made in it, in the order of the questions. Its records are as
+    the pause left them. A state that cannot be used any more is a failure of the kind
+    `dragoman.FailureKind.STATE_LOST`.
     """
 
     turn_id: str
@@ -162,6 +183,8 @@ class TurnRequest:
     address: Address
     inputs: tuple[TurnInput, ...]
     attempt: int = 1
+    saved: str | None = attrs.field(default=None, repr=False)
+    decisions: tuple[Decision, ...] = ()
 
 
 class Records(Protocol):
@@ -240,6 +263,23 @@ class ToolUnknown:
     effect_key: str
 
 
+@attrs.frozen(kw_only=True)
+class ModelCall:
+    """A request to a model that has been answered, has failed or was cut off.
+
+    ``sent`` is the request's body as it went out, without headers or other credentials; empty
+    where a runtime cannot see it. ``outcome`` is a word for operators and holds no message text.
+    The ids are the provider's own.
+    """
+
+    model: str = attrs.field(validator=instance_of(str))
+    begun_at: datetime = attrs.field(validator=instance_of(datetime))
+    outcome: str = attrs.field(validator=instance_of(str))
+    sent: str = attrs.field(default="", repr=False, validator=instance_of(str))
+    request_id: str = attrs.field(default="", validator=instance_of(str))
+    response_id: str = attrs.field(default="", validator=instance_of(str))
+
+
 ToolDecision: TypeAlias = ToolBegins | ToolRecorded | ToolUnknown
 
 
@@ -264,6 +304,14 @@ class TurnHost(Protocol):
 
     async def tool_ended(self, begun: ToolBegins, result: str) -> None:
         """Write what came of a call. One that raised stays as begun: its outcome is unknown."""
+        ...
+
+    def model_called(self, call: ModelCall) -> None:
+        """Keep what was sent to a model, as far as the deployment wants that; never waits.
+
+        It is written beside the run, and with the turn's end at the latest: a crash loses what
+        was sent in its last second.
+        """
         ...
 
     async def attach(
@@ -302,8 +350,21 @@ class TurnHost(Protocol):
         """
         ...
 
+    async def granted(self, tool: str) -> bool:
+        """Whether a person has said that this tool need not ask in this conversation any more."""
+        ...
+
+    async def still_ours(self) -> None:
+        """Raise `dragoman.StaleLease` once the turn has lost its session, or is about to.
+
+        For writes to what core does not keep, and cannot fence: to be asked just before each.
+        """
+        ...
+
     async def offered(self) -> Sequence[TurnInput]:
         """Return what waits in the session, oldest first; to be asked at the run's boundaries.
+
+        That is nothing where the profile does not let a message be handed to a running turn.
 
         Yielding `dragoman.InputConsumed` takes messages into this turn, with their items in the
         records; what is not taken keeps its place for the next turn.
@@ -332,8 +393,10 @@ class Runtime(Protocol):
     ) -> AbstractAsyncContextManager[AsyncIterator[RunEvent]]:
         """Run one turn.
 
-        The iterator yields run events and ends after exactly one end event. Leaving the context
-        early ends the run and its backend before it returns.
+        The iterator yields run events and ends after exactly one end event; a failure may also be
+        raised, as `dragoman.RuntimeFailed`. The run does not wait for its reader: what nobody has
+        read of a block is kept as one delta. Leaving the context early ends the run and its
+        backend before it returns; what was shown until then belongs to the session all the same.
         """
         ...
 

@@ -7,9 +7,11 @@ A turn's stream is any number of the first group, then exactly one of `Finished`
 from __future__ import annotations
 
 import enum
-from typing import TypeAlias
+import math
+from typing import Final, TypeAlias
 
 import attrs
+from attrs.validators import and_, ge, instance_of, lt, optional
 
 
 class FailureKind(enum.Enum):
@@ -23,9 +25,12 @@ class FailureKind(enum.Enum):
     GUARDRAIL = "guardrail"
     TURN_LIMIT = "turn_limit"
     CONTEXT_OVERFLOW = "context_overflow"
+    HISTORY = "history"
     TIMEOUT = "timeout"
     CREDENTIALS = "credentials"
     TOO_LONG = "too_long"
+    STATE_LOST = "state_lost"
+    """What a pause had saved cannot be used any more: nothing that was asked about is done."""
     INTERNAL = "internal"
 
 
@@ -54,7 +59,7 @@ class Thinking:
 
 @attrs.frozen
 class ToolStarted:
-    """A tool call has begun."""
+    """A tool call has begun; ``agent`` is empty where it is the turn's own, and no helper's."""
 
     call_id: str
     tool: str
@@ -103,7 +108,7 @@ class InputConsumed:
 
 @attrs.frozen
 class ApprovalRequested:
-    """A tool call waits for a person's decision."""
+    """A tool call waits for a person's decision; `Paused` follows. ``arguments`` is JSON."""
 
     call_id: str
     tool: str
@@ -117,13 +122,25 @@ class Notice:
     text: str = attrs.field(repr=False)
 
 
+_COUNT: Final = and_(instance_of(int), ge(0), lt(1 << 53))
+_COST: Final = optional(and_(instance_of((int, float)), ge(0), lt(math.inf)))
+
+
 @attrs.frozen
 class Usage:
-    """What the run has used so far, by the provider's own counts."""
+    """What the run has used so far of one model, by the provider's own counts.
 
-    requests: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
+    The latest of each model counts. ``cached_tokens`` are part of the input, ``reasoning_tokens``
+    of the output. ``cost`` is in US dollars, where the provider itself says it.
+    """
+
+    requests: int = attrs.field(default=0, validator=_COUNT)
+    input_tokens: int = attrs.field(default=0, validator=_COUNT)
+    output_tokens: int = attrs.field(default=0, validator=_COUNT)
+    model: str = attrs.field(default="", validator=instance_of(str))
+    cached_tokens: int = attrs.field(default=0, validator=_COUNT)
+    reasoning_tokens: int = attrs.field(default=0, validator=_COUNT)
+    cost: float | None = attrs.field(default=None, validator=_COST)
 
 
 @attrs.frozen
@@ -133,7 +150,7 @@ class Finished:
 
 @attrs.frozen
 class Paused:
-    """The run waits for a decision; ``state`` resumes it."""
+    """The run waits for decisions on what it has asked; ``state`` resumes it, in any process."""
 
     state: str = attrs.field(repr=False)
 

@@ -65,6 +65,18 @@ class DeliveryState(enum.Enum):
         return not DELIVERY_EDGES[self]
 
 
+class ApprovalState(enum.Enum):
+    """What was decided on a tool call that waited for a person."""
+
+    OPEN = "open"
+    APPROVED = "approved"
+    DENIED = "denied"
+    EXPIRED = "expired"
+    """Nobody decided in time."""
+    CANCELLED = "cancelled"
+    """Its turn was ended while it waited."""
+
+
 _E, _T, _D = EventState, TurnState, DeliveryState
 
 EVENT_EDGES: Final[dict[EventState, frozenset[EventState]]] = {

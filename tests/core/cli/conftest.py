@@ -18,9 +18,11 @@ from dragoman.cli.main import main
 from dragoman.keys import ConversationKey
 from dragoman.states import DeliveryState, EventState, TurnState
 from dragoman.store import operations as ops
+from dragoman.store.requests import pieces_of
 from dragoman.store.sqlite import open_sqlite
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC).timestamp()
+REQUESTS = ('{"input":["hello \x9b"],"model":"large"}', '{"input":["hello \x9b","back"]}')
 CHAT = Address("console", "700", thread="9")
 MANIFEST = """
 manifest = 1
@@ -42,6 +44,7 @@ class Deployment:
     capsys: pytest.CaptureFixture[str]
     turn: str = "turn_1"
     session: str = ""
+    requests: tuple[str, ...] = REQUESTS
 
     @property
     def store(self) -> Path:
@@ -85,6 +88,24 @@ def message(number: int, text: str) -> Inbound:
     return Inbound(f"native-{number}", CHAT, Sender("7", "Ann"), text, datetime.now(UTC), "m1")
 
 
+def _calls() -> ops.KeptCalls:
+    """Two requests, of which the second repeats the first."""
+    kept = [
+        ops.KeptCall(
+            id=f"call_{number}",
+            model="large",
+            begun_at=NOW + number,
+            ended_at=NOW + number + 0.5,
+            outcome="completed",
+            request_id=f"req_{number}",
+            response_id=f"resp_{number}",
+            pieces=pieces_of(sent),
+        )
+        for number, sent in enumerate(REQUESTS, 1)
+    ]
+    return ops.KeptCalls(tuple(kept), 5)
+
+
 async def _way_of_one_message(store: Any) -> str:
     """Receive, admit, run with a tool, and owe two parts; one more event is refused."""
     received = await store.apply(ops.Receive(inbound=message(1, "hello \x1b[31m"), now=NOW))
@@ -115,6 +136,7 @@ async def _way_of_one_message(store: Any) -> str:
                 now=NOW + 2,
             )
         )
+    await store.apply(ops.KeepCalls(lease=lease, kept=_calls()))
     await store.apply(ops.EndTool(lease=lease, effect_key="e1", result="canary", now=NOW + 3))
     await store.apply(
         ops.Finish(
@@ -126,7 +148,7 @@ async def _way_of_one_message(store: Any) -> str:
                 ops.Part(delivery_id="msg_1", number=0, text="hello back"),
                 ops.Part(delivery_id="msg_2", number=1, text="and more"),
             ),
-            usage=Usage(2, 11, 7),
+            usage=(Usage(2, 11, 7, "large", 3, 1),),
             now=NOW + 4,
         )
     )

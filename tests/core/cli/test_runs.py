@@ -1,5 +1,6 @@
 """`dragoman runs`: what became of a message, whether a gateway runs or not."""
 
+import json
 import sqlite3
 from contextlib import closing
 
@@ -15,7 +16,15 @@ from dragoman.store.sqlite import open_sqlite
 def test_one_message_is_told_whole_by_any_of_its_ids(deployment, of):
     """B13: turn, part or event lead to the same: from receipt to confirmation."""
     found = deployment.ask("runs", "show", of)
-    assert list(found) == ["session", "events", "turn", "tools", "deliveries"]
+    assert list(found) == [
+        "session",
+        "events",
+        "turn",
+        "usage",
+        "calls",
+        "tools",
+        "deliveries",
+    ]
     [event] = found["events"]
     assert (event["event"], event["native_id"], event["state"]) == (1, "native-1", "answered")
     assert (event["rule"], event["reason"]) == ("owners", "")
@@ -283,3 +292,60 @@ def test_an_event_says_which_files_came_with_it(deployment):
     assert event["attachments"] == "photo (12 bytes), voice"
     [event] = deployment.ask("runs", "show", "2")["events"]
     assert event["attachments"] is None
+
+
+def test_the_calls_of_a_turn_are_listed_with_the_providers_ids(deployment):
+    """A10: and what was used of which model (D14)."""
+    found = deployment.ask("runs", "show", "turn_1")
+    assert found["calls"][1] == {
+        "call": 2,
+        "model": "large",
+        "outcome": "completed",
+        "begun_at": "2026-03-04T05:06:09.000+00:00",
+        "ended_at": "2026-03-04T05:06:09.500+00:00",
+        "request_id": "req_2",
+        "response_id": "resp_2",
+        "request_kept": "yes",
+    }
+    assert found["usage"] == [
+        {
+            "model": "large",
+            "requests": 2,
+            "input_tokens": 11,
+            "cached_tokens": 3,
+            "output_tokens": 7,
+            "reasoning_tokens": 1,
+            "cost": None,
+        }
+    ]
+
+
+@pytest.mark.parametrize("of", ["turn_1", "msg_2", "1"])
+def test_what_was_sent_to_the_model_is_shown(deployment, of):
+    """A10: of a turn by any of its ids, as JSON that commands no terminal."""
+    code, out, err = deployment.run("runs", "show", of, "--request")
+    assert (code, err) == (0, "")
+    assert [json.loads(line) for line in out.splitlines()] == [
+        json.loads(text) for text in deployment.requests
+    ]
+    assert "\x9b" not in out
+    code, out, _ = deployment.run("runs", "show", of, "--call", "2")
+    assert (code, json.loads(out)) == (0, json.loads(deployment.requests[1]))
+
+
+@pytest.mark.parametrize("words", [("turn_1", "--call", "3"), ("2",), ("turn_0",)])
+def test_a_request_that_is_not_there_is_said(deployment, words):
+    """A10: an event without a turn has none."""
+    code, out, err = deployment.run("runs", "show", *words, "--request")
+    assert (code, out) == (1, "")
+    assert err.startswith("no such call of a model: ")
+
+
+def test_a_request_that_is_kept_no_more_is_said(deployment):
+    """A10: its call stays."""
+    deployment.sql("UPDATE model_calls SET pieces = NULL WHERE id = 'call_1'")
+    code, out, err = deployment.run("runs", "show", "turn_1", "--request")
+    assert (code, err) == (1, "call 1: what was sent is not kept\n")
+    assert json.loads(out) == json.loads(deployment.requests[1])
+    calls = deployment.ask("runs", "show", "turn_1")["calls"]
+    assert [call["request_kept"] for call in calls] == ["no", "yes"]

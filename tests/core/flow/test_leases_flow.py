@@ -195,6 +195,7 @@ async def test_nothing_begins_under_a_lease_that_ends_before_it_could(monkeypatc
         await clock.sleep(3)
         try:
             found.append(await host.tool_begins(ToolCall("1", "work", "{}")))
+            await host.still_ours()
         except StaleLease as error:
             found.append(error)
         await clock.sleep(1)

@@ -416,9 +416,8 @@ async def test_a_short_turn_takes_four_commits_and_usage_is_kept():
         await stage.platform.say("go")
         await stage.until_final()
         assert stage.app.store.commits - before <= 4
-        assert await stage.rows("SELECT requests, input_tokens, output_tokens FROM agent_runs") == [
-            (2, 30, 4)
-        ]
+        counted = await stage.rows("SELECT requests, input_tokens, output_tokens FROM turn_usage")
+        assert counted == [(2, 30, 4)]
 
 
 @pytest.mark.parametrize("typing", [True, False])

@@ -197,7 +197,7 @@ def test_an_unknown_hook_asks_for_a_newer_dragoman_and_an_optional_one_does_not(
     assert error.reason.startswith("needs a newer dragoman")
     assert "pip install --upgrade dragoman" in error.remedy
     optional = bare_module(
-        dragoman_tomorrow=hookimpl(optionalhook=True)(none),
+        dragoman_tomorrow=hookimpl(optionalhook=True)(lambda: [component("later")]),
         dragoman_sinks=hookimpl(lambda: [component("sink")]),
     )
     assert Catalogue({"new": optional}).resolve("sinks", "new").name == "sink"

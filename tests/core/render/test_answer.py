@@ -142,7 +142,8 @@ def test_tools_run_from_their_start_to_their_end():
 
 
 def test_usage_is_the_latest():
-    assert fed(Usage(1, 10, 5), Usage(2, 30, 9)).usage == Usage(2, 30, 9)
+    found = fed(Usage(1, 10, 5), Usage(1, 7, 3, "small"), Usage(2, 30, 9)).usage
+    assert found == (Usage(2, 30, 9), Usage(1, 7, 3, "small"))
 
 
 @pytest.mark.parametrize(

@@ -131,5 +131,7 @@ def late_writes(scene, grant, waiting):
         scene.begin_tool(grant),
         scene.end_tool(grant),
         ops.Absorb(lease=grant.lease, event_ids=(waiting,)),
+        scene.keep_calls(grant),
+        scene.pause(grant),
         scene.finish(grant),
     ]

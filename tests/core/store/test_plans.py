@@ -25,6 +25,9 @@ TABLES = {
     "records",
     "component_values",
     "tool_calls",
+    "turn_usage",
+    "model_calls",
+    "model_pieces",
 }
 """All but ``channel_moves``, which has a row for each channel that ever moved."""
 OF_THE_UNFINISHED = {
@@ -114,6 +117,7 @@ STATEMENTS = {
     ops.BeginTool: 3,
     ops.EndTool: 2,
     ops.AppendRecords: 4,
+    ops.KeepCalls: 7,
     ops.PutValue: 1,
     ops.DeleteValue: 1,
 }

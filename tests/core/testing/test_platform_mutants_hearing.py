@@ -10,7 +10,8 @@ import pytest
 from dragoman import Kind
 from peers.memory_platform import MemoryPlatform
 from peers.memory_service import ServiceError
-from platform_mutants import Mutants, changed, failures_of, names_of
+from platform_mutants import changed, failures_of
+from suite_mutants import Mutants, names_of
 
 pytestmark = pytest.mark.anyio
 MUTANTS = Mutants()

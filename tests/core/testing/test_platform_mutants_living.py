@@ -10,7 +10,8 @@ import pytest
 from dragoman import Forbidden, Gone, NotSent, PlatformError, RateLimited, Receipt, Refused, Unknown
 from peers.memory_platform import CAN, MemoryPlatform
 from peers.memory_service import TOKEN, ServiceError
-from platform_mutants import FAILURE, FLAG, Mutants, failures_of, names_of
+from platform_mutants import FAILURE, FLAG, failures_of
+from suite_mutants import Mutants, names_of
 
 pytestmark = pytest.mark.anyio
 MUTANTS = Mutants()

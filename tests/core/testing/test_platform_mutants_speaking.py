@@ -5,7 +5,8 @@ import pytest
 
 from dragoman import Button, Gone, LengthUnit, PlainDialect, Receipt, Refused
 from peers.memory_platform import CAN, MemoryPlatform
-from platform_mutants import FAILURE, LONGEST, Mutants, failures_of, names_of
+from platform_mutants import FAILURE, LONGEST, failures_of
+from suite_mutants import Mutants, names_of
 
 pytestmark = pytest.mark.anyio
 MUTANTS = Mutants()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, Protocol
 
+from peers.telegram_fake.rich_shapes import MEDIA, detect, read_blocks
+from peers.telegram_fake.rich_size import check_size
 from peers.telegram_fake.text import Formatted, finish
 
 FOUND: Final = frozenset({"url", "mention", "hashtag", "cashtag", "bot_command", "email"})
@@ -58,3 +60,30 @@ def called(formatted: Sent) -> list[str]:
             taken.update(units[item["offset"] : item["offset"] + item["length"]])
     matches = MENTION.finditer(formatted.text)
     return [match[0] for match in matches if not taken & set(range(*match.span()))]
+
+
+def check_rich(given: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Fail unless the server takes blocks; return them as its answer has them.
+
+    Fail as well where one would fetch something, or call somebody if the server looked for names.
+    """
+    shown = read_blocks(given, _no_media, strict=True)
+    check_size(shown, draft=False)
+    kinds = set(_types(given))
+    assert not kinds & {*MEDIA, "map", "buttons", "button", "text_mention", "custom_emoji"}
+    assert "mention" not in set(_types(detect(shown)))
+    return shown
+
+
+def _no_media(kind: str, medium: Any) -> dict[str, Any]:
+    raise AssertionError(f"{kind}: {medium}")
+
+
+def _types(value: Any) -> Iterator[str]:
+    if isinstance(value, list):
+        for one in value:
+            yield from _types(one)
+    elif isinstance(value, dict):
+        yield str(value.get("type"))
+        for one in value.values():
+            yield from _types(one)

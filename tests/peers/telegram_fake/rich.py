@@ -53,6 +53,8 @@ def read_rich(world: World, call: Call, *, draft: bool = False) -> Json:
     if not isinstance(given, dict):
         raise bad("can't parse InputRichMessage: expected an Object")
     ways = [way for way in _WAYS if given.get(way) is not None]
+    if world.rich == "markup" and ways == ["blocks"]:
+        raise bad("rich message must be non-empty")
     if len(ways) > 1:
         raise bad("exactly one of markdown, html and blocks is to be used in a rich message")
     shelf = _Shelf(world, call.files, _named(given.get("media") or []), draft)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from peers.telegram_fake.entities import units
 from peers.telegram_fake.errors import BotError, Json, bad
 from peers.telegram_fake.links import check_link
-from peers.telegram_fake.text import find_entities
+from peers.telegram_fake.text import clean, find_entities
 
 MEDIA: Final = ("animation", "audio", "document", "photo", "video", "voice_note")
 BLOCKS: Final[Mapping[str, tuple[str, str]]] = {
@@ -67,6 +67,7 @@ _OPAQUE: Final = frozenset(
     "hashtag cashtag bot_command bank_card_number thinking".split()
 )
 _FOUND: Final = {"mention": "username"}
+_SHOWN: Final = frozenset("mention hashtag cashtag bot_command bank_card_number".split())
 
 Media = Callable[[str, Json], Json]
 """Turns what a bot gave as a medium of a kind into what a message shows of it."""
@@ -76,7 +77,7 @@ def read_blocks(value: Any, media: Media, *, strict: bool) -> list[Json]:
     """Check blocks that a bot wrote, and return them as a message has them."""
     if not isinstance(value, list):
         raise bad("can't parse InputRichBlock: expected an Array")
-    return [_block(item, media, strict) for item in value]
+    return [cleaned(_block(item, media, strict)) for item in value]
 
 
 def _block(item: Any, media: Media, strict: bool) -> Json:
@@ -95,32 +96,74 @@ def _block(item: Any, media: Media, strict: bool) -> Json:
             _check_text(item[name], strict)
     if "blocks" in item:
         done["blocks"] = read_blocks(item["blocks"], media, strict=strict)
+    return done | _special(kind, item, media, strict)
+
+
+def _special(kind: str, item: Json, media: Media, strict: bool) -> Json:
+    """Return the fields of a block that are not as they were given."""
     if kind == "list":
-        done["items"] = [_item(one, media, strict) for one in item["items"]]
+        return {"items": _items(item["items"], media, strict)}
+    if kind == "heading" and item["size"] not in range(1, 7):
+        raise bad("invalid section heading size specified")
     if kind == "table":
-        _check_cells(item["cells"], strict)
+        return {"cells": _cells(item["cells"], strict)}
     if kind == "map":
-        done = {"zoom": 15, "width": 600, "height": 300, **item}
-    return done
+        return {"zoom": 15, "width": 600, "height": 300, **item}
+    return {}
+
+
+def _items(given: list[Any], media: Media, strict: bool) -> list[Json]:
+    """R27c: the items of a list, all of them with numbers or none."""
+    items = [_item(one, media, strict) for one in given]
+    if not items:
+        raise bad("list must be non-empty")
+    if len({"type" in item for item in items}) > 1:
+        raise bad("list must be either ordered or unordered")
+    return items
 
 
 def _item(item: Any, media: Media, strict: bool) -> Json:
     _fields("InputRichBlockListItem", item, "blocks", ITEM, strict)
-    value = item.get("value")
-    label = "•" if value is None else f"{value}."
-    return {
-        **item,
-        "label": label,
-        "blocks": read_blocks(item["blocks"], media, strict=strict),
-    }
+    kind, value = item.get("type") or "", item.get("value") or 0
+    if kind not in {"", *"aAiI1"}:
+        raise bad("invalid list item type specified")
+    kept = {name: one for name, one in item.items() if name not in {"type", "value"}}
+    numbered = {"type": kind, "value": value} if kind else {}
+    label = f"{value}." if kind else "•"  # letters and Roman numerals are not done here
+    blocks = read_blocks(item["blocks"], media, strict=strict)
+    return {**kept, **numbered, "label": label, "blocks": blocks}
 
 
-def _check_cells(cells: Any, strict: bool) -> None:
+def _cells(cells: Any, strict: bool) -> list[list[Json]]:
     if not isinstance(cells, list) or not all(isinstance(row, list) for row in cells):
         raise bad('can\'t parse InputRichBlock: Field "cells" must be an Array of Arrays')
-    for cell in (cell for row in cells for cell in row):
-        _fields("RichBlockTableCell", cell, "align valign", CELL, strict)
-        _check_text(cell.get("text", ""), strict)
+    return [[_cell(cell, strict) for cell in row] for row in cells]
+
+
+def _cell(cell: Any, strict: bool) -> Json:
+    _fields("RichBlockTableCell", cell, "align valign", CELL, strict)
+    if cell["align"] not in {"left", "center", "right"}:
+        raise bad("invalid horizontal alignment specified")
+    if cell["valign"] not in {"top", "middle", "bottom"}:
+        raise bad("invalid vertical alignment specified")
+    _check_text(cell.get("text", ""), strict)
+    return {name: one for name, one in cell.items() if one or name != "text"}
+
+
+def cleaned(value: Any) -> Any:
+    """R27c: blocks or a text as a message has them; of what shows itself only the text stays."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, list):
+        return [cleaned(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    if value.get("type") in _SHOWN:
+        return cleaned(value["text"])
+    return {
+        name: cleaned(one) if name in {*NESTED, "expression", "language"} else one
+        for name, one in value.items()
+    }
 
 
 def _check_text(value: Any, strict: bool) -> None:

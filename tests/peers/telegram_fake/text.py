@@ -58,6 +58,11 @@ def finish(formatted: Formatted, *, may_be_empty: bool = False) -> Formatted:
     return Formatted(text, tuple(order))
 
 
+def clean(text: str) -> str:
+    """R8: return a text without the characters that the library takes away or makes blanks."""
+    return _REMOVED.sub("", _SPACES.sub(" ", text))
+
+
 def find_entities(text: str) -> list[Json]:
     """Return the entities that Telegram finds by itself: commands, mentions, links, tags."""
     return [
@@ -87,7 +92,7 @@ def _clean(formatted: Formatted) -> tuple[str, list[Json]]:
     moved = [0]
     kept: list[str] = []
     for character in formatted.text:
-        new = _REMOVED.sub("", _SPACES.sub(" ", character))
+        new = clean(character)
         kept.append(new)
         # Each unit of the old text maps to a place in the new one; None is a pair's middle.
         moved.extend([-1] * (character > "\uffff") + [_last(moved) + units(new)])

@@ -19,7 +19,7 @@ from peers.telegram_fake.limits import Floodgate
 from peers.telegram_fake.messages import Message, Version
 from peers.telegram_fake.updates import UpdateQueue
 
-Rich = Literal["known", "unknown", "refused"]
+Rich = Literal["known", "unknown", "refused", "markup"]
 
 
 @attrs.frozen
@@ -79,7 +79,8 @@ class World:
     """The drafts that people have stopped, by chat and number."""
     strict: bool = True
     rich: Rich = "known"
-    """R27: whether rich messages are part of this server; one may be too old, or want none."""
+    """R27b: whether rich messages are part of this server; one may be too old, want none, or know
+    them by their markup only."""
     presses: dict[str, Press] = attrs.field(factory=dict)
     commands: dict[tuple[str, str], list[Json]] = attrs.field(factory=dict)
     menu_buttons: dict[int | None, Json] = attrs.field(factory=dict)

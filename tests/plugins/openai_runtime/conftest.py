@@ -19,9 +19,11 @@ from dragoman import (
     Address,
     Attachment,
     Clock,
+    Decision,
     FetchedFile,
     FileUnavailable,
     ManifestError,
+    ModelCall,
     NetworkPolicy,
     Note,
     RunEvent,
@@ -89,6 +91,8 @@ FIXTURES = [
     _text("who are you", "The one who answers."),
     _tool("wipe", "delete_all"),
     _tool("run slow", "slow", text="One moment."),
+    _tool("work on", "block"),
+    _tool("be stubborn", "insist"),
     _then("run slow", "It took too long."),
     _tool("loop", "get_weather", {"city": "Loop"}),
     {
@@ -99,6 +103,18 @@ FIXTURES = [
         "match": {"userMessage": "think"},
         "response": {"content": "42.", "reasoning": "I thought about it."},
     },
+    _tool("let them erase", "ask_careful", {"input": "erase it"}),
+    _then("let them erase", "They did."),
+    _tool("erase it", "wipe", {"path": "tmp"}, "I will."),
+    _then("erase it", "It is gone."),
+    {
+        "match": {"userMessage": "erase both", "hasToolResult": False},
+        "response": {
+            "toolCalls": [{"name": "wipe", "arguments": {"path": path}} for path in ("one", "two")]
+        },
+    },
+    _then("erase both", "As you say."),
+    _text("and in the evening", "Warm as well."),
     _tool("note this", "remember", {"text": "likes tea"}),
     _then("note this", "I noted it."),
     _tool("what do I like", "recall", {"query": "likes"}),
@@ -172,6 +188,8 @@ FIXTURES = [
         sequenceIndex=0,
     ),
     _text("torn once", "Mended."),
+    _error("not like this", 400, {"message": "canary", "code": "invalid_value"}),
+    _text("keep silent", "Never said.", streamingProfile={"ttft": 60_000, "tps": 1, "jitter": 0}),
     _error("torn for good", 400, {"message": "No tool output found for function call call_x."}),
 ]
 
@@ -233,6 +251,8 @@ class FakeTurnHost:
     memory: FakeMemory | None = None
     stale_from: int | None = None
     refusal: Exception | None = None
+    lost: bool = False
+    """Whether the lease is gone."""
     writes: int = 0
     spaces: dict[str, FakeRecords] = attrs.field(factory=dict)
     journal: list[tuple[str, ...]] = attrs.field(factory=list)
@@ -241,6 +261,10 @@ class FakeTurnHost:
     files: dict[str, str] = attrs.field(factory=dict)
     """The text of each file that can be read, by its reference."""
     suggested: list[str] = attrs.field(factory=list)
+    grants: set[str] = attrs.field(factory=set)
+    waiting: list[TurnInput] = attrs.field(factory=list)
+    """What is offered to a run at its boundaries."""
+    calls: list[ModelCall] = attrs.field(factory=list)
     decision: ToolDecision | Exception | None = None
     """What every call is answered; it begins by default."""
 
@@ -252,8 +276,15 @@ class FakeTurnHost:
         number = sum(entry[0] == "begun" for entry in self.journal)
         return self.decision or ToolBegins(f"call-{number}", f"effect-{number}")
 
+    async def still_ours(self) -> None:
+        if self.lost:
+            raise StaleLease("turn_1", 1)
+
     async def tool_ended(self, begun: ToolBegins, result: str) -> None:
         self.journal.append(("ended", begun.effect_key, result))
+
+    def model_called(self, call: ModelCall) -> None:
+        self.calls.append(call)
 
     async def attach(
         self, name: str, data: bytes, *, mime: str = "", kind: str = "file", caption: str = ""
@@ -273,6 +304,12 @@ class FakeTurnHost:
 
     async def suggest(self, answers: Sequence[str]) -> None:
         self.suggested = list(answers)
+
+    async def granted(self, tool: str) -> bool:
+        return tool in self.grants
+
+    async def offered(self) -> Sequence[TurnInput]:
+        return list(self.waiting)
 
     def records(self, namespace: str) -> FakeRecords:
         return self.spaces.setdefault(namespace, FakeRecords(self))
@@ -295,6 +332,19 @@ class FakeTurnHost:
 
 
 @attrs.define(eq=False)
+class FakeValues:
+    """`dragoman.ComponentRecords` over a dict."""
+
+    values: dict[str, str] = attrs.field(factory=dict)
+
+    async def get(self, key: str) -> str | None:
+        return self.values.get(key)
+
+    async def put(self, key: str, value: str) -> None:
+        self.values[key] = value
+
+
+@attrs.define(eq=False)
 class FakeHost:
     """What a runtime gets from core."""
 
@@ -304,6 +354,7 @@ class FakeHost:
     id: str = "support"
     clock: Clock = attrs.field(factory=SystemClock)
     log: logging.Logger = attrs.field(factory=lambda: logging.getLogger("test.openai"))
+    records: FakeValues = attrs.field(factory=FakeValues)
 
     @property
     def name(self) -> str:
@@ -317,7 +368,10 @@ class Desk:
     model: AiMock
     folder: Path
     host: FakeTurnHost = attrs.field(factory=FakeTurnHost)
+    values: FakeValues = attrs.field(factory=FakeValues)
     turns: int = 0
+    events: int = 0
+    """The event of the next turn's first message."""
     watch_tasks: bool = True
     """Whether tasks that outlive a turn are an error; off where turns run side by side."""
 
@@ -332,7 +386,7 @@ class Desk:
         from dragoman_openai.runtime import open_runtime
 
         async with anyio.create_task_group() as tasks:
-            host = FakeHost(self.folder, tasks)
+            host = FakeHost(self.folder, tasks, records=self.values)
             async with open_runtime(self.config(agent, **changes), host) as runtime:
                 await runtime._warm.wait()
                 yield runtime
@@ -341,8 +395,9 @@ class Desk:
         """Open what cannot be opened, and return what is wrong with it."""
         from dragoman_openai.runtime import open_runtime
 
+        host = FakeHost(self.folder, records=self.values)
         with pytest.raises(ManifestError) as caught:
-            async with open_runtime(self.config(agent, **changes), FakeHost(self.folder)):
+            async with open_runtime(self.config(agent, **changes), host):
                 pass
         return caught.value.problems
 
@@ -353,12 +408,17 @@ class Desk:
         *texts: str,
         profile: str = "default",
         files: Sequence[Attachment] = (),
+        attempt: int = 1,
     ) -> Any:
         """Store messages as core does, each with the files, and run the turn that answers them."""
-        self.turns += 1
+        self.turns += attempt == 1
         inputs = tuple(
             TurnInput(
-                number, text, Sender("7", "Ann"), datetime(2026, 1, 1, tzinfo=UTC), tuple(files)
+                self.events + number,
+                text,
+                Sender("7", "Ann"),
+                datetime(2026, 1, 1, tzinfo=UTC),
+                tuple(files),
             )
             for number, text in enumerate(texts)
         )
@@ -372,6 +432,7 @@ class Desk:
             profile=profile,
             address=Address("telegram", "7"),
             inputs=inputs,
+            attempt=attempt,
         )
         before = asyncio.all_tasks()
         async with runtime.turn(request, self.host) as events:
@@ -379,6 +440,23 @@ class Desk:
         await anyio.lowlevel.checkpoint()
         left = {task for task in asyncio.all_tasks() - before if not task.done()}
         assert not (self.watch_tasks and left), f"tasks outlive the turn: {left}"
+
+    async def go_on(
+        self, runtime: Any, saved: str, decisions: Sequence[Decision]
+    ) -> list[RunEvent]:
+        """Let the newest turn go on from its pause, and return its events."""
+        request = TurnRequest(
+            turn_id=f"turn_{self.turns}",
+            session_id="s1",
+            conversation_id="c1",
+            profile="default",
+            address=Address("telegram", "7"),
+            inputs=(TurnInput(0, "", Sender("7", "Ann"), datetime(2026, 1, 1, tzinfo=UTC), ()),),
+            saved=saved,
+            decisions=tuple(decisions),
+        )
+        async with runtime.turn(request, self.host) as events:
+            return [event async for event in events]
 
     async def say(self, runtime: Any, *texts: str, **more: Any) -> list[RunEvent]:
         """Run a whole turn and return its events."""
@@ -415,6 +493,7 @@ def scenario(empty_home):
 
     for trace in (scenario_agents.STARTED, scenario_agents.ENDED, scenario_agents.SEEN):
         trace.clear()
+    scenario_agents.LET_GO.clear()
     return scenario_agents
 
 

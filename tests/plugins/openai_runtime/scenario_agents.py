@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import threading
 from typing import Any
 
@@ -47,6 +49,30 @@ async def slow() -> str:
     finally:
         ENDED.append("slow")
     return "never"
+
+
+LET_GO = threading.Event()
+"""What the two tools wait for that nobody can cancel."""
+
+
+@function_tool
+def block() -> str:
+    """Work in a thread, whatever happens."""
+    STARTED.append("block")
+    LET_GO.wait(60)
+    ENDED.append("block")
+    return "worked"
+
+
+@function_tool
+async def insist() -> str:
+    """Work on when told to stop."""
+    STARTED.append("insist")
+    while not LET_GO.is_set():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(0.01)
+    ENDED.append("insist")
+    return "worked"
 
 
 @function_tool
@@ -192,10 +218,38 @@ asking = Agent(
     name="asking",
     tools=[paying.as_tool(tool_name="ask_payer", tool_description="Ask the paying agent.")],
 )
+cashier = Agent(name="paying", tools=[pay])
+asking_simply = Agent(
+    name="asking simply",
+    tools=[cashier.as_tool(tool_name="ask_payer", tool_description="Ask the paying agent.")],
+)
 approving = Agent(name="approving", tools=[delete_all])
 outer = Agent(
     name="outer",
     tools=[approving.as_tool(tool_name="ask_inner", tool_description="Ask the inner agent.")],
+)
+
+
+@function_tool(needs_approval=True)
+def wipe(path: str) -> str:
+    """Wipe a path."""
+    SEEN.append(path)
+    return f"wiped {path}"
+
+
+@function_tool(name_override="wipe", needs_approval=True)
+def wipe_differently(path: str, how: str) -> str:
+    """Wipe a path in some way."""
+    SEEN.append((path, how))
+    return f"wiped {path}"
+
+
+careful = Agent(name="careful", instructions="Wipe.", tools=[wipe])
+renamed = Agent(name="careless", instructions="Wipe.", tools=[wipe])
+changed = Agent(name="careful", instructions="Wipe.", tools=[wipe_differently])
+delegating = Agent(
+    name="delegating",
+    tools=[careful.as_tool(tool_name="ask_careful", tool_description="Ask the careful agent.")],
 )
 twins = Agent(name="twin", handoffs=[Agent(name="twin")])
 asking_mcp = Agent(
@@ -264,3 +318,8 @@ def make_with_much(profile: str, other: str) -> Agent[Any]:
 
 async def make_async() -> Agent[Any]:
     return make()
+
+
+busy = Agent(name="assistant", instructions="Help.", tools=[block, insist])
+cheap = Agent(name="cheap", model="small", instructions="Answer.")
+mixed = Agent(name="mixed", model="large", instructions="Receive.", handoffs=[cheap])

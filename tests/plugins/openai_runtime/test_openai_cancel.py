@@ -5,7 +5,7 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from dragoman import Failed, FailureKind, Finished, TextDelta, ToolStarted
-from dragoman_openai import stream
+from dragoman_openai import stream, turn
 
 pytestmark = pytest.mark.anyio
 
@@ -64,6 +64,41 @@ async def test_leaving_in_a_tool_ends_the_tool_and_tells_the_model(desk, scenari
         assert said == "One moment.\n[interrupted while running slow]"
         *_, end = await desk.say(runtime, "and again")
     assert end == Finished()
+
+
+@pytest.mark.parametrize(("text", "tool"), [("work on", "block"), ("be stubborn", "insist")])
+async def test_fc_con_04_a_turn_is_not_over_while_a_tool_works_on(
+    desk, scenario, monkeypatch, caplog, text, tool
+):
+    """FC-CON-04, invariant 9: so that nobody is told "stopped" before; what came of it is known."""
+    monkeypatch.setattr(turn, "DRAIN", 0.05)
+    desk.watch_tasks = False
+    left = anyio.Event()
+
+    async def leave():
+        async with desk.turn(runtime, text) as events:
+            async for event in events:
+                if isinstance(event, ToolStarted):
+                    break
+            with anyio.fail_after(60):
+                while not scenario.STARTED:
+                    await checkpoint()
+        left.set()
+
+    async with desk.open("busy") as runtime, anyio.create_task_group() as tasks:
+        tasks.start_soon(leave)
+        with anyio.fail_after(60):
+            while "ends when its tools do" not in caplog.text:
+                await checkpoint()
+        assert not left.is_set()
+        assert scenario.ENDED == []
+        scenario.LET_GO.set()
+        with anyio.fail_after(60):
+            await left.wait()
+    assert [tool] == scenario.ENDED
+    assert f"ends when its tools do: {tool}" in caplog.text
+    assert [entry[0] for entry in desk.host.journal] == ["begun", "ended"]
+    assert f"interrupted while running {tool}" in desk.host.items()[-1]["content"]
 
 
 async def test_a_run_that_is_given_up_in_the_middle_is_ended(desk, scenario, monkeypatch, caplog):

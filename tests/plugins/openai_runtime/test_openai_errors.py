@@ -114,6 +114,11 @@ def test_the_detail_helps_an_operator():
         "An assistant message with 'tool_calls' must be followed by tool messages.",
         "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.",
         "Item with id 'rs_1' not found. Items are not persisted when `store` is set to false.",
+        "Item with id 'msg_1' not found.",
+        "Duplicate item found with id rs_1. Remove duplicate items from your input and try again.",
+        "No tool output found for custom tool call call_1.",
+        "No tool call found for computer call output with call_id call_1.",
+        "The encrypted content for item rs_1 could not be verified.",
     ],
 )
 def test_fc_rst_04_a_refused_history_is_recognised(message):
@@ -123,3 +128,28 @@ def test_fc_rst_04_a_refused_history_is_recognised(message):
     assert is_broken_history(status(openai.BadRequestError, None, 400, message))
     assert not is_broken_history(status(openai.BadRequestError, None, 400, "something else"))
     assert not is_broken_history(ValueError(message))
+
+
+def test_fc_rst_04_the_same_refusal_twice_lies_in_the_history():
+    """D13: with anything between, or another reason, it is a failure of its own."""
+    from dragoman_openai.errors import Refusals
+
+    def refusal(code="invalid_value", number=400):
+        return status(openai.BadRequestError, code, number)
+
+    refusals = Refusals()
+    assert not refusals.repeated("s1", refusal())
+    assert not refusals.repeated("s2", refusal())
+    assert refusals.repeated("s1", refusal())
+    assert refusals.repeated("s1", refusal())
+    assert not refusals.repeated("s1", refusal("other"))
+    assert not refusals.repeated("s1", refusal())
+    refusals.forget("s1")
+    assert not refusals.repeated("s1", refusal())
+    assert not refusals.repeated("s1", status(openai.RateLimitError, "rate_limit_exceeded", 429))
+    assert not refusals.repeated("s1", refusal("context_length_exceeded"))
+    assert not refusals.repeated("s1", refusal("context_length_exceeded"))
+    assert not refusals.repeated("s1", refusal())
+    for number in range(3000):
+        refusals.repeated(f"more{number}", refusal())
+    assert len(refusals._last) == 1024

@@ -40,6 +40,8 @@ def out(number=1, kind="function_call_output"):
     return {"type": kind, "call_id": f"c{number}", "output": "x"}
 
 
+TWICE = {**said(), "id": "msg_0123456789abcdef0123456789abcdef"}
+THOUGHT = {**reasoning(), "id": "rs_0123456789abcdef0123456789abcdef"}
 SEARCH = {"type": "web_search_call", "id": "ws_1", "status": "completed"}
 
 _numbers = st.integers(1, 4)
@@ -166,6 +168,10 @@ def test_a_token_budget_keeps_the_newest_turns_that_fit(items, tokens):
             [user(), {"type": "mcp_approval_request", "id": "r1"}, said()],
             [user(), said()],
         ),
+        ([user(), TWICE, user(), TWICE], [user(), user(), TWICE]),
+        ([user(), THOUGHT, TWICE, THOUGHT, TWICE], [user(), THOUGHT, TWICE]),
+        ([user(), THOUGHT, TWICE, user(), TWICE], [user(), user(), TWICE]),
+        ([user(), said(), user(), said()], [user(), said(), user(), said()]),
     ],
     ids=[
         "call",
@@ -182,6 +188,10 @@ def test_a_token_budget_keeps_the_newest_turns_that_fit(items, tokens):
         "pair torn by a person",
         "call id used again",
         "approval without an answer",
+        "an answer twice",
+        "reasoning and its answer twice",
+        "reasoning whose answer comes again later",
+        "an id that is used again",
     ],
 )
 def test_fc_rst_04_incomplete_items_are_left_out(stored, sent):

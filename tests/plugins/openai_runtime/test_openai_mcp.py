@@ -7,7 +7,15 @@ from pathlib import Path
 import anyio
 import pytest
 
-from dragoman import Finished, Secret, ToolFinished, ToolStarted
+from dragoman import (
+    ApprovalRequested,
+    ApprovalState,
+    Decision,
+    Finished,
+    Secret,
+    ToolFinished,
+    ToolStarted,
+)
 from dragoman_openai.agent_tables import McpTable
 
 pytestmark = pytest.mark.anyio
@@ -141,6 +149,31 @@ async def test_a_dead_server_delays_neither_the_start_nor_other_agents(desk, tmp
     assert "'notes'" not in system
     ours = [record.getMessage() for record in caplog.records if record.name == "test.openai"]
     assert any("broken" in line and "there is no ink" in line for line in ours)
+
+
+@pytest.mark.parametrize("approval", ["always", ("note",)])
+async def test_a_tool_of_a_server_waits_for_a_person(desk, tmp_path, approval, blocks):
+    """B12, D9, D2: and runs in another process, against another child, once."""
+    tables = alone(desk, notes=child(tmp_path, approval=approval))
+    async with desk.open(**tables) as runtime:
+        events = await desk.say(runtime, "note it down")
+    [asked] = [event for event in events if isinstance(event, ApprovalRequested)]
+    assert (asked.tool, json.loads(asked.arguments)) == ("mcp_notes__note", {"text": "tea"})
+    assert desk.host.journal == []
+    state = json.loads(json.dumps(events[-1].state))
+    async with desk.open(**tables) as runtime:
+        decision = Decision(asked.call_id, asked.tool, ApprovalState.APPROVED, "")
+        rest = await desk.go_on(runtime, state, [decision])
+        assert blocks(rest) == ["Noted."]
+    assert [entry[1] for entry in desk.host.journal if entry[0] == "begun"] == ["notes/note"]
+    assert (tmp_path / "notes").read_text() == "tea\n"
+
+
+async def test_only_the_named_tools_of_a_server_ask(desk, tmp_path):
+    """B12, D2."""
+    tables = alone(desk, notes=child(tmp_path, approval=("note",)))
+    async with desk.open(**tables) as runtime:
+        assert isinstance((await desk.say(runtime, "look at the notes"))[-1], Finished)
 
 
 async def test_a_server_that_dies_in_a_call_comes_back(desk, tmp_path):
@@ -324,14 +357,9 @@ async def test_a_server_that_can_never_start_is_a_problem_with_its_place(desk, t
     tables = {
         "one": McpTable(command="no-such-program-anywhere"),
         "two": child(tmp_path, cwd=tmp_path / "nowhere"),
-        "three": child(tmp_path, approval=("note",)),
     }
     problems = await desk.problems(**alone(desk, **tables))
     assert [problem.split(": ")[0] for problem in problems] == [
         "runtimes.support.mcp.one",
         "runtimes.support.mcp.two",
     ]
-    del tables["one"], tables["two"]
-    [problem] = await desk.problems(**alone(desk, **tables))
-    assert "MCP server 'three'" in problem
-    assert "approval" in problem

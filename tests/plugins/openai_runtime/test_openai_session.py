@@ -164,9 +164,14 @@ async def test_a_long_history_is_decoded_off_the_loop(desk, session, monkeypatch
     assert [thread is threading.main_thread() for thread in threads] == [True, False]
 
 
-async def test_keeping_the_last_turn_repairs_it(desk, session):
-    """D12: the new generation is one that a service accepts."""
+async def test_keeping_the_last_turn_begins_anew_with_what_the_service_took(desk, session):
+    """D12: until then nothing is written, and the new generation is one that a service accepts."""
     desk.host.put(USER, ANSWER, {**USER, "content": "now"}, CALL)
-    await session.keep_last_turn()
-    assert desk.host.items() == [{"role": "user", "content": "now"}]
+    session.keep_last_turn()
+    assert await session.get_items() == [{"role": "user", "content": "now"}]
+    assert len(desk.host.records("openai").generations) == 1
+    await session.add_items([ANSWER])
+    assert desk.host.items() == [{"role": "user", "content": "now"}, ANSWER]
     assert json.loads(desk.host.records("openai").generations[0][-1]) == CALL
+    await session.add_items([ANSWER])
+    assert [len(each) for each in desk.host.records("openai").generations] == [4, 3]

@@ -9,6 +9,7 @@ from dragoman import (
     TextBlock,
     TextDelta,
     ToolFinished,
+    ToolProgress,
     ToolStarted,
 )
 from dragoman_openai import stream
@@ -133,3 +134,86 @@ def test_a_model_that_never_stops_is_stopped(monkeypatch):
     monkeypatch.setattr(stream, "MAX_CHARACTERS", 10)
     with pytest.raises(RuntimeFailed, match="too_long"):
         run(delta("12345"), raw("response.reasoning_text.delta", delta="67890"), delta("1"))
+
+
+def test_a_long_input_is_progress_and_none_of_its_words():
+    """B3: people see that a tool is being prepared; a short input is not worth a word."""
+    call = Thing(type="function_call", call_id="c1", name="write", id="fc")
+    other = Thing(type="function_call", call_id="c2", name="look", id="fc")
+    kind = "response.function_call_arguments.delta"
+    _, out = run(
+        raw("response.created"),
+        raw("response.output_item.added", item=call, output_index=0),
+        raw("response.output_item.added", item=other, output_index=1),
+        *(raw(kind, output_index=0, delta="canary" * 50) for _ in range(8)),
+        raw(kind, output_index=1, delta="{}"),
+        raw("response.output_item.done", item=other, output_index=1),
+        raw("response.output_item.done", item=call, output_index=0),
+    )
+    assert out == [
+        ToolStarted("c1", "write"),
+        ToolStarted("c2", "look"),
+        ToolProgress("c1", "1200 characters of input"),
+        ToolProgress("c1", "2100 characters of input"),
+        ToolProgress("c1", ""),
+    ]
+
+
+def test_inputs_of_another_response_are_not_taken_for_this_one():
+    """D7: outputs are numbered anew in each response, and handoffs are no tools."""
+    call = Thing(type="function_call", call_id="c1", name="write", id="fc")
+    over = Thing(type="function_call", call_id="c2", name="transfer_to_x", id="fc")
+    kind = "response.function_call_arguments.delta"
+    _, out = run(
+        raw("response.created"),
+        raw("response.output_item.added", item=call, output_index=0),
+        raw("response.completed"),
+        raw("response.created"),
+        raw(kind, output_index=0, delta="x" * 2000),
+        raw("response.output_item.added", item=over, output_index=0),
+        raw(kind, output_index=0, delta="x" * 2000),
+        handoffs=["transfer_to_x"],
+    )
+    assert out == [ToolStarted("c1", "write")]
+
+
+def test_a_call_of_a_hosted_server_has_its_name_and_its_failure():
+    """B3: of MCP servers that the model service asks itself."""
+    server = {"type": "mcp_call", "id": "mcp_1", "name": "search", "server_label": "docs"}
+    _, out = run(
+        raw("response.output_item.added", item=Thing(**server), output_index=0),
+        raw(
+            "response.output_item.done",
+            item=Thing(**server, status="completed", error="no such page"),
+            output_index=0,
+        ),
+    )
+    assert out == [
+        ToolStarted("mcp_1", "docs.search"),
+        ToolFinished("mcp_1", "docs.search", failed=True),
+    ]
+
+
+def test_what_a_hosted_call_is_doing_is_progress():
+    """B3."""
+    search = Thing(type="web_search_call", id="ws_1", status="completed")
+    _, out = run(
+        raw("response.output_item.added", item=search, output_index=0),
+        raw("response.web_search_call.in_progress", item_id="ws_1"),
+        raw("response.web_search_call.searching", item_id="ws_1"),
+        raw("response.web_search_call.completed", item_id="ws_1"),
+        raw("response.output_item.done", output_index=0, item=search),
+        raw("response.web_search_call.searching", item_id="ws_1"),
+    )
+    assert out == [
+        ToolStarted("ws_1", "web_search"),
+        ToolProgress("ws_1", "searching"),
+        ToolFinished("ws_1", "web_search"),
+    ]
+
+
+def test_a_model_that_never_stops_writing_an_input_is_stopped(monkeypatch):
+    """Invariant 10: it is bounded as its text is."""
+    monkeypatch.setattr(stream, "MAX_CHARACTERS", 10)
+    with pytest.raises(RuntimeFailed, match="too_long"):
+        run(raw("response.function_call_arguments.delta", output_index=0, delta="x" * 11))

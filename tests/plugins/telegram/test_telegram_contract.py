@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import attrs
 import pytest
 
 from dragoman import Address, Component, Place, Secret
 from dragoman.testing.platform_suite import Fault, PlatformSuite, Seen
-from dragoman_telegram import dragoman_platforms
+from dragoman_telegram import dragoman_platforms, rich
 from dragoman_telegram.config import TelegramConfig
 from peers.telegram_fake import TOKEN, USERNAME, TelegramFake
 
@@ -31,6 +31,7 @@ class TelegramHarness:
     """The Bot API of the tests, with a group, a topic and a person."""
 
     fake: TelegramFake
+    rich: Literal["auto", "off"] = "off"
     secrets: tuple[str, ...] = (TOKEN, TOKEN.partition(":")[2])
     cannot: dict[str, str] = attrs.field(
         factory=lambda: {
@@ -57,7 +58,8 @@ class TelegramHarness:
     def config(self, *, reachable: bool = True) -> TelegramConfig:
         self._opened = len(self._polls())
         url = self.fake.url if reachable else _NOWHERE
-        return TelegramConfig(token=Secret("env TOKEN", TOKEN), api_url=url, poll_timeout=1)
+        token = Secret("env TOKEN", TOKEN)
+        return TelegramConfig(token=token, api_url=url, poll_timeout=1, rich=self.rich)
 
     async def connected(self) -> None:
         await self.fake.reached(lambda: len(self._polls()) > self._opened)
@@ -170,3 +172,13 @@ class TestTelegram(PlatformSuite):
     def harness(self) -> Iterator[TelegramHarness]:
         with TelegramFake(token=TOKEN) as fake:
             yield TelegramHarness(fake)
+
+
+class TestRichTelegram(PlatformSuite):
+    """Whatever is said is a rich message."""
+
+    @pytest.fixture
+    def harness(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[TelegramHarness]:
+        monkeypatch.setattr(rich, "WORTH", rich.WORTH | {"paragraph", "pre", "blockquote"})
+        with TelegramFake(token=TOKEN) as fake:
+            yield TelegramHarness(fake, rich="auto")

@@ -290,3 +290,19 @@ async def test_capabilities_say_what_the_bot_api_offers(open_bot: OpenBot) -> No
     assert found.typing
     assert not found.idempotent_send
     assert found.silence == 28
+
+
+async def test_a_server_that_has_no_rich_messages_shows_the_answer_all_the_same(
+    botapi: BotApi, open_bot: OpenBot
+) -> None:
+    """C2: whichever way it says so, for sends and for edits."""
+    async with open_bot(botapi.url, rich="auto") as bot:
+        for number in range(3):
+            sent = await bot.send(DM, Outbound(f"d{number}", "…"))
+            edited = await bot.edit(DM, sent.native_id, Outbound(f"d{number}", "# One\n\n- a"))
+            assert edited.shown == "# One\n\n- a"
+        sent = await bot.send(DM, Outbound("d4", "# Two"))
+        again = await bot.send(DM, Outbound("d5", "# Two"))
+    assert sent.shown == again.shown == "# Two"
+    assert len(botapi.calls("sendRichMessage")) <= 1
+    assert list(botapi.messages(700000001).values())[-2:] == ["Two", "Two"]

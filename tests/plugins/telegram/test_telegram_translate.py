@@ -245,6 +245,32 @@ def test_a_reply_to_the_bot_is_addressed_but_a_first_message_in_its_topic_is_not
     assert not event_of(message(chat=FORUM, text="and?", reply_to_message=opened)).addressed
 
 
+def test_fc_att_03_a_rich_message_says_what_its_blocks_do() -> None:
+    """It has no text; one that names the bot speaks to it, and one that is answered is quoted."""
+    called = {"type": "mention", "text": "@Dragoman_bot", "username": "Dragoman_bot"}
+    cells = [[{"text": "a"}, {"text": {"type": "bold", "text": "b"}}], [{"text": "1"}, {}]]
+    item = {"label": "1.", "blocks": [{"type": "paragraph", "text": "one"}]}
+    blocks = [
+        {"type": "heading", "size": 1, "text": [called, " look"]},
+        {"type": "table", "cells": cells},
+        {"type": "list", "items": [item, {"label": "2.", "blocks": []}]},
+        {"type": "details", "summary": "more", "blocks": [item["blocks"][0]]},
+        {"type": "divider"},
+        "?",
+    ]
+    said = {"rich_message": {"blocks": blocks}}
+    event = event_of(message(chat=GROUP, **said))
+    assert event.addressed
+    assert event.text == "look\na | b\n1 | \n1. one\n2.\nmore\none"
+    other = [{"type": "paragraph", "text": "@dragoman_bot, without being found"}]
+    assert not event_of(message(chat=GROUP, rich_message={"blocks": other})).addressed
+    answer = event_of(message(chat=GROUP, text="and?", reply_to_message={"from": {"id": 7}} | said))
+    assert answer.quote is not None
+    assert answer.quote.own
+    assert answer.quote.text.startswith("@Dragoman_bot look")
+    assert translate(message(rich_message={"blocks": 5}), ME, "tg", NOW).events == ()
+
+
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [

@@ -24,7 +24,7 @@ from dragoman import (
     Unauthorized,
     Unknown,
 )
-from dragoman.testing.platform_host import SuiteHost
+from dragoman.testing.suite_host import SuiteHost
 from dragoman_telegram.config import TelegramConfig
 from dragoman_telegram.platform import Telegram, open_telegram
 from peers.telegram_fake import TOKEN, TelegramFake

@@ -281,6 +281,48 @@ async def test_content_that_is_none_is_refused_before_the_chat_is_looked_at(
     assert fake.calls[-1].params["rich_message"] == {"markdown": table}
 
 
+def items(*items: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "list", "items": [{"blocks": [PARAGRAPH], **one} for one in items]}
+
+
+@pytest.mark.parametrize(
+    ("block", "error"),
+    [
+        (items(), "list must be non-empty"),
+        (items({"type": "1"}, {}), "list must be either ordered or unordered"),
+        (items({"type": "x"}), "invalid list item type"),
+        ({"type": "heading", "text": "x", "size": 7}, "invalid section heading size"),
+        (row(1) | {"cells": [[{"align": "up", "valign": "top"}]]}, "invalid horizontal"),
+        (row(1) | {"cells": [[{"align": "left", "valign": "up"}]]}, "invalid vertical"),
+    ],
+)
+async def test_blocks_that_contradict_themselves_are_refused(http, block, error):
+    """R27c."""
+    blocks = {"blocks": [block]}
+    assert error in await refused(http, "sendRichMessage", chat_id=1, rich_message=blocks)
+
+
+async def test_blocks_come_back_as_the_library_keeps_them(fake: TelegramFake, http):
+    """R27c: numbers go with a type, texts are cleaned, and nobody is called by what a bot writes."""
+    fake.say(PERSON, PERSON, "?")
+    mention = {"type": "mention", "text": "@ada", "username": "ada"}
+    blocks = [
+        items({"type": "1", "value": 3}, {"type": "1"}),
+        items({"value": 3, "has_checkbox": True}),
+        {"type": "paragraph", "text": ["\ta\u202eb\n", mention, " /stop"]},
+    ]
+    sent = await answered(
+        http,
+        "sendRichMessage",
+        chat_id=PERSON,
+        rich_message={"blocks": blocks, "skip_entity_detection": True},
+    )
+    ordered, bullets, text = sent["rich_message"]["blocks"]
+    assert [one["label"] for one in ordered["items"]] == ["3.", "0."]
+    assert bullets["items"] == [{"blocks": [PARAGRAPH], "has_checkbox": True, "label": "•"}]
+    assert text["text"] == [" ab\n", "@ada", " /stop"]
+
+
 async def test_a_message_changes_between_plain_and_rich(fake: TelegramFake, bot, clock):
     from aiogram.exceptions import TelegramBadRequest
     from aiogram.types import InlineKeyboardButton, InlineKeyboardMarkup, InputRichMessage
@@ -377,6 +419,11 @@ async def test_an_old_server_knows_no_rich_messages(fake: TelegramFake, bot):
     with pytest.raises(TelegramBadRequest, match="message text is empty"):
         await bot.edit_message_text(chat_id=PERSON, message_id=sent.message_id, rich_message=rich)
     assert [call.status for call in fake.calls_of("sendRichMessage")] == [404]
+    fake.rich = "markup"
+    blocks = {"rich_message": {"blocks": [PARAGRAPH]}}
+    with pytest.raises(TelegramBadRequest, match="rich message must be non-empty"):
+        await bot.send_rich_message(PERSON, InputRichMessage(**blocks["rich_message"]))
+    assert await bot.send_rich_message(PERSON, rich)
     fake.rich = "refused"
     with pytest.raises(TelegramBadRequest, match="not supported"):
         await bot.send_rich_message(PERSON, rich)

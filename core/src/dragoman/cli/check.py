@@ -48,9 +48,10 @@ def run(args: argparse.Namespace) -> int:
 
     catalogue = Catalogue.installed()
     found = inspect(args.manifest, catalogue)
-    probed: list[Probed] = []
+    probed = _notices(found)
     if (args.open or args.connect) and found.manifest is not None:
-        found, probed = _opened(found, args.manifest, catalogue, connect=args.connect)
+        found, more = _opened(found, args.manifest, catalogue, connect=args.connect)
+        probed += more
     if args.format == "json":
         print(_as_json(found, probed))
     else:
@@ -58,6 +59,14 @@ def run(args: argparse.Namespace) -> int:
         _print_probed(probed)
     failed = any(one.level == "problem" for _, one in probed)
     return 2 if found.manifest is None or failed else 0
+
+
+def _notices(found: Inspection) -> list[Probed]:
+    """Return what configurations say of themselves, where their class has ``notices``."""
+    tables = found.manifest.components if found.manifest else ()
+    return [
+        (table.name, one) for table in tables for one in getattr(table.config, "notices", tuple)()
+    ]
 
 
 def _opened(

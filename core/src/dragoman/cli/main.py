@@ -31,6 +31,10 @@ COMMANDS: Final = {
     "chat": "talk to an agent in this terminal; needs no account",
     "runs": "tell what became of messages, from receipt to confirmation",
     "deliveries": "list what was sent, and decide about what is in doubt",
+    "approvals": "list tool calls that wait for a person, and decide about them",
+    "grants": "list tools that need not ask any more, and let them ask again",
+    "sessions": "list sessions, show what each has, and mend a history",
+    "usage": "sum up what turns used of which models",
     "plugins": "list installed plugins",
     "schema": "print the manifest's JSON Schema, for editors",
 }

@@ -1,4 +1,4 @@
-"""What ``runs`` and ``deliveries`` share: finding the store, asking it, and showing tables."""
+"""What ``runs``, ``deliveries`` and ``sessions`` share: finding the store, asking it, and showing tables."""
 
 from __future__ import annotations
 
@@ -73,14 +73,24 @@ def answer(args: argparse.Namespace, _: Manifest, store: Path, redactor: Redacto
     if not tables:
         print(f"nothing has the id {args.id or args.session}", file=sys.stderr)
         return 1
-    if args.json:
+    print_tables(tables, redactor, as_json=args.json)
+    return 0
+
+
+def print_tables(tables: Sequence[Table], redactor: Redactor, *, as_json: bool) -> None:
+    """Print what was found, for people or for programs."""
+    if as_json:
         found = {table.name: [dict(_pairs(table, row)) for row in table.rows] for table in tables}
         print(redactor(json.dumps(found, indent=2, ensure_ascii=False)))
     else:
+        lists = sum(table.listed for table in tables)
         for table in tables:
+            if lists > 1 and table.listed:
+                if not table.rows:
+                    continue
+                print(f"\n{table.name}")
             for line in _list(table) if table.listed else _values(table):
                 print(redactor(line).rstrip())
-    return 0
 
 
 def _file(manifest: Manifest) -> Path:

@@ -8,7 +8,7 @@ import attrs
 
 from dragoman.hookspecs import ConversationView, Verdict
 from dragoman.manifest.model import Access
-from dragoman.messages import Address, Inbound
+from dragoman.messages import Address, Inbound, Sender
 from dragoman.plugins.hooktable import HookTable
 
 
@@ -48,7 +48,7 @@ class Admission:
     def _listed(self, event: Inbound, kind: str) -> str:
         """Return the list that names the sender or the channel, or nothing."""
         if event.sender.id:  # posts of a channel have no author
-            person = _identity(kind, event.sender.workspace, event.sender.id)
+            person = identity_of(kind, event.sender)
             if person in self._access.owners:
                 return "owners"
             if person in self._access.users:
@@ -66,6 +66,11 @@ class Admission:
         return whole | {
             _identity(kind, part, id_) for id_ in ids - {""} for part in (workspace, "")
         }
+
+
+def identity_of(kind: str, sender: Sender) -> str:
+    """Return how the manifest writes a person of a platform of this kind."""
+    return _identity(kind, sender.workspace, sender.id)
 
 
 def _identity(*parts: str) -> str:

@@ -12,13 +12,17 @@ import attrs
 from dragoman.causes import describe
 from dragoman.clock import Clock
 from dragoman.components import ChatCommand, CommandCall
+from dragoman.flow import decisions
 from dragoman.flow.control import HELP, Control
+from dragoman.flow.decisions import Decisions
 from dragoman.manifest.model import Profile
 from dragoman.messages import Inbound
 from dragoman.render.text import sanitise
 from dragoman.store.operations import StoredEvent
 
 FAILED_NOTICE: Final = "*(the command failed; its operator can find out why)*"
+
+_OWN: Final = HELP | decisions.HELP
 
 _COMMAND: Final = re.compile(
     r"\s*/([a-z][a-z0-9_]{0,31})(?:\s+(.*))?\s*", re.IGNORECASE | re.DOTALL
@@ -34,6 +38,7 @@ class Commands:
 
     _commands: Mapping[str, ChatCommand]
     _control: Control
+    _decisions: Decisions
     _clock: Clock
     _log: logging.Logger
     _timeout: float
@@ -44,7 +49,7 @@ class Commands:
         if found is None:
             return None
         name = found.group(1).lower()
-        if name not in self._commands and name not in HELP and name != "help":
+        if name not in {*self._commands, *_OWN, "help"}:
             return None
         arguments = (found.group(2) or "").strip()
         return CommandCall(name=name, arguments=arguments, event=event, profile=profile)
@@ -57,6 +62,8 @@ class Commands:
         """Return what is shown in answer; raises only what the store raises."""
         if call.name in HELP:
             return await self._control.run(stored, call, profile)
+        if call.name in decisions.HELP:
+            return await self._decisions.command(stored, call)
         command = self._commands.get(call.name)
         if command is None:
             return self._help()
@@ -73,7 +80,7 @@ class Commands:
     @property
     def listed(self) -> list[tuple[str, str]]:
         """All commands by name, each with its line of help."""
-        texts = {name: command.help for name, command in self._commands.items()} | HELP
+        texts = {name: command.help for name, command in self._commands.items()} | _OWN
         return [*sorted(texts.items()), ("help", "this list")]
 
     def _help(self) -> str:

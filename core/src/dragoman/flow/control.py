@@ -15,6 +15,7 @@ from dragoman.components import CommandCall
 from dragoman.flow.turns import Turns
 from dragoman.keys import conversation_key
 from dragoman.manifest.model import Profile
+from dragoman.render.questions import waiting_line
 from dragoman.store.operations import Reset, Stop, Stopped, StoredEvent
 from dragoman.store.protocol import Store
 
@@ -89,7 +90,12 @@ class Control:
         running = await self._store.read.running(session_id)
         waiting = await self._store.read.queued(session_id, 1000)
         now = self._clock.now().timestamp()
-        lines = [IDLE if running is None else f"Working for {_age(now - running[1])}."]
+        asked = await self._store.read.open_questions(session_id)
+        lines = [
+            f"Waiting for {waiting_line(one.question.tool, one.question.id)}." for one in asked
+        ]
+        if not asked:
+            lines = [IDLE if running is None else f"Working for {_age(now - running[1])}."]
         if waiting:
             oldest = _age(now - waiting[0].received_at)
             lines.append(f"{_messages(len(waiting))} waiting, the oldest for {oldest}.")

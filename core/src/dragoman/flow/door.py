@@ -14,6 +14,7 @@ from dragoman.components import CommandCall
 from dragoman.flow.admission import Admission
 from dragoman.flow.changes import NOT_ADDRESSED, Changes
 from dragoman.flow.commands import Commands
+from dragoman.flow.decisions import Decisions
 from dragoman.flow.holds import joined
 from dragoman.flow.notices import notice_to
 from dragoman.flow.parts import parts_of
@@ -64,6 +65,7 @@ class Door:
     _moves: Moves
     _changes: Changes
     _presses: Presses
+    _decisions: Decisions
 
     async def decide(self, stored: StoredEvent) -> None:
         """Settle an event, or put it into its session. Raises only what the store raises."""
@@ -206,7 +208,11 @@ class Door:
             self._outbox.push([full])
             return None
         self._changes.told(event.address, accepted.session_id, noted or stored.id)
-        if accepted.turn is None and routed.profile.busy == "interrupt":
+        if accepted.turn is not None:
+            return None
+        replace = routed.profile.busy == "interrupt"
+        asked = await self._decisions.asked(event, accepted.session_id, replace=replace)
+        if replace and not asked:
             self._turns.interrupt(accepted.session_id, stored.id, "replaced by a newer message")
         return None
 

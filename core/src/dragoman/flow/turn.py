@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Mapping, Sequence
+import secrets
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from functools import partial
-from typing import Final, cast
+from typing import Final, TypeVar, cast
 
 import anyio
 import attrs
@@ -18,7 +19,9 @@ from dragoman.flow.attached import Attached
 from dragoman.flow.fetched import Fetched
 from dragoman.flow.leases import Leases
 from dragoman.flow.live import Live
+from dragoman.flow.modelcalls import ModelCalls
 from dragoman.flow.notices import notice_to
+from dragoman.flow.parts import parts_of
 from dragoman.flow.presses import as_text
 from dragoman.flow.running import Running
 from dragoman.flow.sinks import SinkFan, SinkFeed
@@ -30,12 +33,14 @@ from dragoman.logs import Log, bound
 from dragoman.manifest.model import Limits, Profile
 from dragoman.outbox.outbox import Outbox
 from dragoman.plugins.hooktable import HookTable
-from dragoman.protocols import MemoryStore, Reactions, Runtime, TurnInfo, TurnRequest
+from dragoman.protocols import Decision, MemoryStore, Reactions, Runtime, TurnInfo, TurnRequest
 from dragoman.render.answer import Answer
 from dragoman.render.endings import NO_ANSWER, cancelled_text, interrupted_text
 from dragoman.render.preview import WORKING_SECONDS, View
+from dragoman.render.questions import WAITS, question
 from dragoman.render.text import is_blank, sanitise
 from dragoman.runevents import (
+    ApprovalRequested,
     Cancelled,
     Failed,
     FailureKind,
@@ -45,8 +50,18 @@ from dragoman.runevents import (
     RunEnd,
 )
 from dragoman.states import TurnState
-from dragoman.store.operations import Absorb, Finish, TurnGrant
+from dragoman.store.operations import (
+    Absorb,
+    Approval,
+    Finish,
+    Operation,
+    Pause,
+    Question,
+    TurnGrant,
+)
 from dragoman.store.protocol import Store
+
+T = TypeVar("T")
 
 RETRY: Final = 2.0
 LAST_WORD: Final = 5.0
@@ -78,6 +93,7 @@ class Turn:
     grant: TurnGrant
     info: TurnInfo
     answer: Answer
+    asked: list[ApprovalRequested]
     view: View
     live: Live
     host: FencedTurnHost
@@ -102,6 +118,7 @@ class TurnRunner:
     limits: Limits
     leases: Leases
     fetched: Fetched
+    redact: Callable[[str], str]
 
     async def run(self, grant: TurnGrant, offer: Offer, running: Running) -> TurnGrant | None:
         """Run a turn; return the one that took the session over.
@@ -117,7 +134,11 @@ class TurnRunner:
         self._react(turn, on=True)
         try:
             end = await self._work(turn)
-            return await self._finish(turn, end, await self._last_text(turn, end), offer)
+            text = await self._last_text(turn, end)
+            if isinstance(end, Paused):
+                await self._pause(turn, end, text)
+                return None
+            return await self._finish(turn, end, text, offer)
         except anyio.get_cancelled_exc_class():
             await self._interrupt(turn)
             raise
@@ -183,19 +204,27 @@ class TurnRunner:
         can = self._can(grant)
         allow = partial(self.hooks.outbound, turn=info)
         files = Attached(self.outbox.files, grant, can, allow, log)
+        keep = self.limits.requests_kept
+        calls = ModelCalls(self.store, self.clock, grant.lease, keep, self.redact, log)
         host = FencedTurnHost(
             self.store,
             self.clock,
             self.leases,
-            grant.lease,
+            grant,
             self._memory(grant),
             files,
             self.fetched,
+            calls,
+            self._steers(grant),
         )
-        return Turn(grant, info, answer, view, live, host, running, log, self.sinks.open(info))
+        return Turn(grant, info, answer, [], view, live, host, running, log, self.sinks.open(info))
 
     def _can(self, grant: TurnGrant) -> Capabilities:
         return self.outbox.exit(grant.inputs[0].inbound.address).platform.capabilities
+
+    def _steers(self, grant: TurnGrant) -> bool:
+        profile = self.profiles.get(grant.profile)
+        return profile is not None and profile.busy == "steer"
 
     def _view(self, grant: TurnGrant) -> View:
         profile, veiled = self.profiles.get(grant.profile), self.hooks.has_outbound
@@ -211,6 +240,7 @@ class TurnRunner:
         async with anyio.create_task_group() as tasks:
             if way.platform.capabilities.typing:
                 tasks.start_soon(keep_typing, way, address, self.clock, self.log)
+            tasks.start_soon(turn.host.calls.run)
             tasks.start_soon(turn.live.run if previews else partial(self._say_working, turn))
             end = await self._consume(turn)
             if previews:
@@ -233,8 +263,8 @@ class TurnRunner:
             return Cancelled()
         if turn.answer.overflow:
             return Failed(FailureKind.TOO_LONG, f"over {self.limits.answer_size} bytes")
-        if isinstance(turn.answer.end, Paused):
-            return Failed(FailureKind.INTERNAL, "paused, and no profile lets a turn wait")
+        if isinstance(turn.answer.end, Paused) and not turn.asked:
+            return Failed(FailureKind.INTERNAL, "the runtime paused and has asked nothing")
         if turn.answer.end is not None:
             return turn.answer.end
         if scope.cancel_called:
@@ -260,6 +290,8 @@ class TurnRunner:
                     if turn.answer.end is not None:
                         turn.log.warning("turn %s: events after its end", turn.info.turn_id)
                         break
+                    if isinstance(event, ApprovalRequested):
+                        turn.asked.append(event)
                     if isinstance(event, InputConsumed):
                         await self._absorb(turn, event.event_ids)
                     turn.answer.feed(event)
@@ -282,6 +314,8 @@ class TurnRunner:
             address=grant.inputs[0].inbound.address,
             inputs=tuple(turn_input(stored) for stored in grant.inputs),
             attempt=grant.attempt,
+            saved=grant.saved,
+            decisions=tuple(map(_decision, grant.decided)),
         )
 
     def _memory(self, grant: TurnGrant) -> ScopedMemory | None:
@@ -342,6 +376,8 @@ class TurnRunner:
                 text = ""  # whoever stopped it is told so
         elif isinstance(end, Finished) and is_blank(turn.answer.text) and turn.host.attached:
             text = FILES_NOTICE if turn.live.visible else ""
+        elif isinstance(end, Paused) and is_blank(turn.answer.text):
+            text = WAITS if turn.live.visible else ""
         else:
             text = turn.view.whole(turn.answer, end)
         labels = turn.host.suggested if isinstance(end, Finished) else ()
@@ -368,25 +404,73 @@ class TurnRunner:
             parts, owed = (*parts, *more), [*owed, *behind]
         operation = Finish(
             lease=turn.grant.lease,
-            state=_STATES[type(end)] if end else TurnState.INTERRUPTED,
+            state=_state(end),
             parts=parts,
             failure=end.kind if isinstance(end, Failed) else None,
             detail=sanitise(end.detail) if isinstance(end, Failed) else turn.running.reason,
             usage=turn.answer.usage,
+            kept=await turn.host.calls.rest(),
             take_back=isinstance(end, Failed) and end.kind is FailureKind.CONTEXT_OVERFLOW,
             adoption=offer(),
             now=self.clock.now().timestamp(),
         )
+        ended = await self._written(turn, operation)
+        self.outbox.push(owed)
+        return ended.next
+
+    async def _pause(self, turn: Turn, end: Paused, text: str) -> None:
+        """Let the turn wait for people: what it has asked is shown behind what it has said."""
+        parts, owed = await turn.live.settle(text)
+        event, now = turn.grant.inputs[0].inbound, self.clock.now().timestamp()
+        patience = self.profiles[turn.info.profile].approval_timeout
+        questions, notices = [], []
+        for asked in turn.asked:
+            name = secrets.token_hex(4)
+            shown = question(asked.tool, asked.arguments, name, patience)
+            texts = await parts_of(shown, self._can(turn.grant), turn.log)
+            notices += [notice_to(event, each, now) for each in texts]
+            questions.append(
+                Question(
+                    id=name,
+                    call_id=asked.call_id,
+                    tool=asked.tool,
+                    arguments=asked.arguments,
+                    expires_at=now + patience,
+                )
+            )
+        operation = Pause(
+            lease=turn.grant.lease,
+            saved=end.state,
+            questions=tuple(questions),
+            parts=parts,
+            notices=tuple(notices),
+            usage=turn.answer.usage,
+            kept=await turn.host.calls.rest(),
+            now=now,
+        )
+        await self._written(turn, operation)
+        self.outbox.push([*owed, *notices])
+
+    async def _written(self, turn: Turn, operation: Operation[T]) -> T:
+        """Write how a turn goes on, however long the store takes."""
         while True:
             try:
                 with anyio.CancelScope(shield=True):
-                    ended = await self.store.apply(operation)
+                    return await self.store.apply(operation)
             except StoreUnavailable as error:
                 turn.log.error("turn %s cannot be written yet: %s", turn.info.turn_id, error)
                 await self.clock.sleep(RETRY)
-            else:
-                self.outbox.push(owed)
-                return ended.next
+
+
+def _state(end: RunEnd | None) -> TurnState:
+    if end is None or (isinstance(end, Failed) and end.kind is FailureKind.STATE_LOST):
+        return TurnState.INTERRUPTED
+    return _STATES[type(end)]
+
+
+def _decision(approval: Approval) -> Decision:
+    asked = approval.question
+    return Decision(asked.call_id, asked.tool, approval.verdict, approval.reason)
 
 
 def _nothing_more() -> None:

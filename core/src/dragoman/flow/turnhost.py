@@ -15,12 +15,14 @@ from dragoman.errors import StaleLease
 from dragoman.flow.attached import Attached
 from dragoman.flow.fetched import Fetched
 from dragoman.flow.leases import Leases
+from dragoman.flow.modelcalls import ModelCalls
 from dragoman.flow.presses import checked
 from dragoman.inputs import FetchedFile, TurnInput
 from dragoman.keys import new_id
 from dragoman.protocols import (
     Memory,
     MemoryStore,
+    ModelCall,
     Note,
     Records,
     ToolBegins,
@@ -29,7 +31,14 @@ from dragoman.protocols import (
     ToolRecorded,
     ToolUnknown,
 )
-from dragoman.store.operations import AppendRecords, BeginTool, EndTool, StoredEvent, TurnLease
+from dragoman.store.operations import (
+    AppendRecords,
+    BeginTool,
+    EndTool,
+    StoredEvent,
+    TurnGrant,
+    TurnLease,
+)
 from dragoman.store.protocol import Store
 
 TOOL_MARGIN: Final = 10.0
@@ -116,14 +125,20 @@ class FencedTurnHost:
     _store: Store
     _clock: Clock
     _leases: Leases
-    _lease: TurnLease
+    _grant: TurnGrant
     memory: Memory | None
     attached: Attached
     fetched: Fetched
+    calls: ModelCalls
+    _steered: bool = False
     suggested: tuple[str, ...] = ()
     """Answers that the turn offers."""
     _asked: Counter[tuple[str, str]] = attrs.field(factory=Counter)
     """How often this attempt wanted the same effect."""
+
+    @property
+    def _lease(self) -> TurnLease:
+        return self._grant.lease
 
     def records(self, namespace: str) -> Records:
         """Return the session's items of this namespace."""
@@ -137,7 +152,7 @@ class FencedTurnHost:
         turn_id = self._lease.turn_id
         effect_key = _key(turn_id, call.tool, arguments, str(self._asked[wanted]))
         call_key = _key(self._lease.session_id, turn_id, call.call_id)
-        await self._still_ours()
+        await self.still_ours()
         written = await self._store.apply(
             BeginTool(
                 lease=self._lease,
@@ -167,35 +182,47 @@ class FencedTurnHost:
             )
         )
 
+    def model_called(self, call: ModelCall) -> None:
+        """Keep what was sent to a model."""
+        self.calls.add(call)
+
     async def attach(
         self, name: str, data: bytes, *, mime: str = "", kind: str = "file", caption: str = ""
     ) -> None:
         """Take a file over, to be shown behind the answer."""
-        await self._still_ours()
+        await self.still_ours()
         await self.attached.add(name, data, mime, kind, caption)
 
     async def fetch(self, reference: str) -> FetchedFile:
         """Get a file that came with a message of this session."""
-        await self._still_ours()
+        await self.still_ours()
         return await self.fetched.get(self._lease.session_id, reference)
 
     async def read(self, reference: str, limit: int = 20_000) -> str:
         """Return such a file as text."""
-        await self._still_ours()
+        await self.still_ours()
         return await self.fetched.read(self._lease.session_id, reference, limit)
 
     async def suggest(self, answers: Sequence[str]) -> None:
         """Offer answers below the turn's own."""
         labels = checked(answers)
-        await self._still_ours()
+        await self.still_ours()
         self.suggested = tuple([await self.attached.allowed(label) for label in labels])
 
-    async def _still_ours(self) -> None:
+    async def still_ours(self) -> None:
+        """Raise once the turn has lost its session."""
         if not await self._leases.outlives(TOOL_MARGIN):
             raise StaleLease(self._lease.turn_id, self._lease.fence)
 
+    async def granted(self, tool: str) -> bool:
+        """Whether this tool need not ask in this conversation any more."""
+        grant = self._grant
+        return await self._store.read.granted(grant.conversation_id, grant.profile, tool)
+
     async def offered(self) -> Sequence[TurnInput]:
-        """Return what waits in the session."""
+        """Return what waits in the session, where its profile lets a turn be steered."""
+        if not self._steered:
+            return ()
         waiting = await self._store.read.queued(self._lease.session_id, OFFERED)
         return [turn_input(stored) for stored in waiting]
 

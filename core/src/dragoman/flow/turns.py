@@ -21,7 +21,7 @@ from dragoman.flow.leases import Leases
 from dragoman.flow.running import Running
 from dragoman.keys import new_id
 from dragoman.outbox.moves import Moves
-from dragoman.store.operations import Accept, Accepted, Adopt, Adoption, TurnGrant
+from dragoman.store.operations import Accept, Accepted, Adopt, Adoption, EndWaiting, TurnGrant
 from dragoman.store.protocol import Store
 
 Offer: TypeAlias = Callable[[], Adoption | None]
@@ -114,6 +114,11 @@ class Turns:
         running = self._active.get(session_id)
         if running and running.turn_id == turn_id:
             running.cancel(reason, told=True)
+        elif await self._store.apply(
+            EndWaiting(turn_id=turn_id, detail=reason, now=self._clock.now().timestamp())
+        ):
+            self.look()
+            return True
         else:
             self._doomed[turn_id] = reason
         ended = False

@@ -7,13 +7,19 @@ from pathlib import Path
 from typing import Any, Literal
 
 import attrs
-from attrs.validators import ge, gt, optional
+from attrs.validators import deep_iterable, ge, gt, optional
 
 from dragoman.keys import ScopeRule
 
 
 def _help(text: str) -> dict[str, str]:
     return {"help": text}
+
+
+def _is_approver(_: object, __: attrs.Attribute[str], value: str) -> None:
+    if value not in {"requester", "owners"} and not all(value.partition(":")):
+        msg = 'must be requester, owners, or a person as kind:id, as in "telegram:12345678"'
+        raise ValueError(msg)
 
 
 @attrs.frozen(kw_only=True)
@@ -62,6 +68,19 @@ class Profile:
             "answers that show nothing, as a marker that the persona is told to give; "
             "an empty text among them stands for an answer without text"
         ),
+    )
+    approvers: tuple[str, ...] = attrs.field(
+        default=("requester", "owners"),
+        validator=deep_iterable(_is_approver),
+        metadata=_help(
+            "who may decide about tool calls that ask: the one whose message is being answered "
+            "(requester), the owners, and people as kind:id"
+        ),
+    )
+    approval_timeout: float = attrs.field(
+        default=86400.0,
+        validator=gt(0),
+        metadata=_help("seconds after which a question that nobody answered counts as denied"),
     )
     trigger: Literal["addressed", "all"] = attrs.field(
         default="addressed",
@@ -125,6 +144,14 @@ class Limits:
         default=50_000_000,
         validator=gt(0),
         metadata=_help("largest file that is sent or fetched, bytes"),
+    )
+    requests_kept: int = attrs.field(
+        default=20,
+        validator=ge(0),
+        metadata=_help(
+            "newest turns of a session of which is kept what was sent to models, to be shown by "
+            "dragoman runs show --request; 0 keeps none"
+        ),
     )
     hook_timeout: float = attrs.field(
         default=10.0, validator=gt(0), metadata=_help("longest time of one hook call, seconds")

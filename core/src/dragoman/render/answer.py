@@ -33,6 +33,9 @@ from dragoman.runevents import (
 STEPS: Final = 300
 """Steps of which a turn keeps a line; further ones are only seen while they run."""
 
+MODELS: Final = 50
+"""Models of a turn whose usage is told apart."""
+
 _SEPARATOR: Final = "\n\n"
 _LEADING: Final = re.compile(r"(?:[ \t]*\n)*(?: {1,3}(?=[^\s\-*+\d>|]))?")
 """Blank lines, and blanks that models put before a first word; a list's indentation means more."""
@@ -72,9 +75,8 @@ class Answer:
 
     overflow: bool = attrs.field(default=False, init=False)
     end: RunEnd | None = attrs.field(default=None, init=False)
-    usage: Usage = attrs.field(factory=Usage, init=False)
-    """The latest that the runtime said; each count is of the whole turn."""
-
+    _usage: dict[str, Usage] = attrs.field(factory=dict, init=False)
+    """By model, the latest that the runtime said; each count is of the whole run."""
     _tools: dict[str, Step] = attrs.field(factory=dict, init=False)
     _said: Step | None = attrs.field(default=None, init=False)
     """The latest handoff or notice that nothing came after."""
@@ -83,6 +85,11 @@ class Answer:
     _timeline: list[_Block | Step] = attrs.field(factory=list, init=False)
     _size: int = attrs.field(default=0, init=False)
     _text: str | None = attrs.field(default="", init=False, repr=False)
+
+    @property
+    def usage(self) -> tuple[Usage, ...]:
+        """What the run used, by model."""
+        return tuple(self._usage.values())
 
     @property
     def in_tool(self) -> bool:
@@ -130,7 +137,7 @@ class Answer:
             case Notice(text):
                 self._said = self._step(notice_step(text))
             case Usage():
-                self.usage = event
+                self._count(event)
             case Finished() | Paused() | Failed() | Cancelled():
                 self._finish(event)
             case _:
@@ -157,6 +164,10 @@ class Answer:
                 step.state = "failed" if failed else "done"
                 del self._tools[call_id]
         self.version += 1
+
+    def _count(self, usage: Usage) -> None:
+        if usage.model in self._usage or len(self._usage) < MODELS:
+            self._usage[usage.model] = usage
 
     def _append(self, name: str, text: str) -> None:
         if self.overflow or not text:

@@ -27,9 +27,11 @@ _FAILURES: Final[Mapping[FailureKind, str]] = MappingProxyType(
         FailureKind.GUARDRAIL: "*(a safety rule stopped this answer)*",
         FailureKind.TURN_LIMIT: "*(this took more steps than allowed and was stopped)*",
         FailureKind.CONTEXT_OVERFLOW: "*(with this message the conversation is too long for the model; /new begins a new one)*",
+        FailureKind.HISTORY: "*(the model does not take this conversation as it is stored; /new begins a new one)*",
         FailureKind.TIMEOUT: "*(this took too long and was stopped)*",
         FailureKind.CREDENTIALS: "*(the model does not accept this bot's credentials; its operator can help)*",
         FailureKind.TOO_LONG: "*(the answer was longer than allowed and ends here)*",
+        FailureKind.STATE_LOST: "*(this cannot go on from where it waited, and nothing that was asked about was done; please ask again)*",
         FailureKind.INTERNAL: "*(something went wrong, and the answer could not be finished)*",
     }
 )

@@ -137,7 +137,7 @@ async def shown(tx: Transaction, batch: Sequence[Shown]) -> list[Answer]:
         UPDATE deliveries SET native_id = j.value ->> 1, shown = j.value ->> 2
         FROM json_each(?) AS j
         WHERE deliveries.id = j.value ->> 0 AND deliveries.turn_id = j.value ->> 3
-          AND deliveries.state = 'sending'
+          AND deliveries.state = 'sending' AND deliveries.place IS NULL
         """,
         [
             (op.delivery_id, op.native_id, op.text, op.lease.turn_id)

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from dragoman.errors import StaleLease
 from dragoman.states import DeliveryState, EventState, TurnState
+from dragoman.store.calls import add_usage, insert_calls
 from dragoman.store.codec import buttons_to_json, dump, dump_rows, file_to_json
 from dragoman.store.deliveries import OPEN, next_place
-from dragoman.store.operations import Ended, Finish, KnownPart, Recover, Recovered, TurnGrant
+from dragoman.store.operations import Ended, Finish, Part, Pause, Recover, Recovered, TurnGrant
 from dragoman.store.records import take_back
 from dragoman.store.transaction import Answer, Row, Transaction
 from dragoman.store.turns import (
@@ -17,6 +18,7 @@ from dragoman.store.turns import (
     grants_of,
     inputs_of,
     insert_items,
+    open_parts,
     take_over,
 )
 
@@ -28,8 +30,7 @@ async def finish(tx: Transaction, batch: Sequence[Finish]) -> list[Answer]:
         for row in await tx.set(
             """
             UPDATE agent_runs SET state = j.value ->> 2, failure = j.value ->> 3,
-                detail = j.value ->> 4, ended_at = j.value ->> 5, requests = j.value ->> 6,
-                input_tokens = j.value ->> 7, output_tokens = j.value ->> 8
+                detail = j.value ->> 4, saved = NULL, ended_at = j.value ->> 5
             FROM json_each(?) AS j
             WHERE agent_runs.id = j.value ->> 0 AND agent_runs.fence = j.value ->> 1
               AND agent_runs.state = 'running'
@@ -42,7 +43,8 @@ async def finish(tx: Transaction, batch: Sequence[Finish]) -> list[Answer]:
     grants: dict[str, TurnGrant] = {}
     if live:
         await _settle_inputs(tx, live)
-        await _owe_parts(tx, live)
+        await owe_parts(tx, [(op.lease.turn_id, op.parts, op.now) for op in live])
+        await account(tx, live)
         if unwanted := [op.lease.turn_id for op in live if op.take_back]:
             await take_back(tx, unwanted)
         grants = await take_over(
@@ -69,9 +71,6 @@ def _run_row(op: Finish) -> tuple[object, ...]:
         op.failure.value if op.failure else None,
         op.detail,
         op.now,
-        op.usage.requests,
-        op.usage.input_tokens,
-        op.usage.output_tokens,
     )
 
 
@@ -110,9 +109,17 @@ def _refusal(op: Finish) -> str:
     return (op.detail or op.state.value) if unanswered else ""
 
 
-async def _owe_parts(tx: Transaction, batch: Sequence[Finish]) -> None:
-    """Write the parts of the replies; rows that were opened for nothing end as abandoned."""
-    parts = [(op, part) for op in batch for part in op.parts]
+async def account(tx: Transaction, batch: Sequence[Finish | Pause]) -> None:
+    """Add up what turns have used, and keep what they asked models."""
+    if used := [(op.lease.turn_id, usage) for op in batch for usage in op.usage]:
+        await add_usage(tx, used)
+    if kept := [(op.lease, op.kept) for op in batch if op.kept.calls]:
+        await insert_calls(tx, kept)
+
+
+async def owe_parts(tx: Transaction, replies: Sequence[tuple[str, Sequence[Part], float]]) -> None:
+    """Write the parts of turns' replies; rows that were opened for nothing end as abandoned."""
+    parts = [(turn_id, part, now) for turn_id, reply, now in replies for part in reply]
     await tx.set(
         f"""
         INSERT INTO deliveries
@@ -133,15 +140,15 @@ async def _owe_parts(tx: Transaction, batch: Sequence[Finish]) -> None:
         [
             (
                 part.delivery_id,
-                op.lease.turn_id,
+                turn_id,
                 part.number,
                 part.state.value,
                 part.text,
-                op.now,
+                now,
                 file_to_json(part.file),
                 buttons_to_json(part.buttons),
             )
-            for op, part in parts
+            for turn_id, part, now in parts
         ],
     )
     await tx.set(
@@ -150,7 +157,7 @@ async def _owe_parts(tx: Transaction, batch: Sequence[Finish]) -> None:
         WHERE turn_id IN (SELECT value ->> 0 FROM json_each(?))
           AND place IS NULL AND state = 'sending'
         """,
-        [(op.lease.turn_id,) for op in batch],
+        [(turn_id,) for turn_id, _, _ in replies],
     )
 
 
@@ -160,6 +167,7 @@ async def recover(tx: Transaction, batch: Sequence[Recover]) -> list[Answer]:
 
 
 async def _recover(tx: Transaction, op: Recover) -> Recovered:
+    waiting = await _wait_again(tx, op)
     again = await _begin_again(tx, op)
     turns = await tx.rows(
         """
@@ -201,9 +209,27 @@ async def _recover(tx: Transaction, op: Recover) -> Recovered:
     return Recovered(
         interrupted=tuple(row[0] for row in turns),
         again=again,
+        waiting=waiting,
         uncertain=sum(1 for row in uncertain if row[0] == DeliveryState.UNCERTAIN.value),
         expired=len(expired),
     )
+
+
+async def _wait_again(tx: Transaction, op: Recover) -> tuple[str, ...]:
+    """Let turns go on from their pause once more, of which nothing was done since."""
+    rows = await tx.rows(
+        """
+        UPDATE agent_runs SET state = 'waiting', fence = fence + 1, attempt = attempt + 1
+        WHERE state = 'running' AND owner <> ?1 AND (?2 OR lease_until < ?3)
+          AND saved IS NOT NULL AND attempt < ?4
+        RETURNING id
+        """,
+        op.owner,
+        op.everyone,
+        op.boot,
+        op.attempts,
+    )
+    return tuple(sorted(row[0] for row in rows))
 
 
 async def _begin_again(tx: Transaction, op: Recover) -> tuple[TurnGrant, ...]:
@@ -220,10 +246,13 @@ async def _begin_again(tx: Transaction, op: Recover) -> tuple[TurnGrant, ...]:
           AND NOT EXISTS (
             SELECT 1 FROM tool_calls AS c WHERE c.turn_id = agent_runs.id AND NOT c.read_only
           ) AND NOT EXISTS (
+            SELECT 1 FROM approvals AS a WHERE a.turn_id = agent_runs.id
+          ) AND NOT EXISTS (
             SELECT 1 FROM inbound_events AS e
             WHERE e.turn_id = agent_runs.id AND e.state <> 'adopted'
           ) AND EXISTS (
             SELECT 1 FROM deliveries AS d WHERE d.turn_id = agent_runs.id AND d.state = 'sending'
+              AND d.place IS NULL
           ) AND EXISTS (
             SELECT 1 FROM inbound_events AS e
             WHERE e.turn_id = agent_runs.id AND e.received_at >= ?7
@@ -242,17 +271,7 @@ async def _begin_again(tx: Transaction, op: Recover) -> tuple[TurnGrant, ...]:
     await take_back(tx, names)
     inputs = await inputs_of(tx, names)
     await insert_items(tx, inputs)  # those of a generation that the turn began are not lost
-    parts: dict[str, tuple[KnownPart, ...]] = {}
-    for row in await tx.set(
-        """
-        SELECT d.turn_id, d.id, d.native_id, coalesce(d.shown, '') FROM deliveries AS d
-        WHERE d.turn_id IN (SELECT value ->> 0 FROM json_each(?)) AND d.state = 'sending'
-        ORDER BY d.part, d.number
-        """,
-        turns,
-    ):
-        known = KnownPart(delivery_id=row[1], native_id=row[2], shown=row[3])
-        parts[row[0]] = (*parts.get(row[0], ()), known)
+    parts = await open_parts(tx, names)
     grants = await grants_of(tx, inputs, parts)
     return tuple(sorted(grants.values(), key=lambda grant: grant.inputs[0].id))
 
@@ -263,9 +282,10 @@ async def _mark_interrupted(tx: Transaction, op: Recover, turns: Sequence[str]) 
         """
         SELECT d.id, d.turn_id, d.native_id, d.shown FROM deliveries AS d
         WHERE d.turn_id IN (SELECT value ->> 0 FROM json_each(?)) AND d.state = 'sending'
+          AND d.place IS NULL
         ORDER BY (
             SELECT min(e.id) FROM inbound_events AS e WHERE e.turn_id = d.turn_id
-        ), d.turn_id, d.part, d.number
+        ), d.turn_id, d.number
         """,
         [(turn_id,) for turn_id in turns],
     )

@@ -1,4 +1,4 @@
-"""What an operator decides about deliveries: written beside a gateway that may be running.
+"""What an operator decides: written beside a gateway that may be running.
 
 A guest takes no lock and migrates nothing. It reads a row and changes it in one transaction, so
 that nothing the gateway writes can fall between; whoever runs the gateway is told by the bell.
@@ -7,9 +7,10 @@ that nothing the gateway writes can fall between; whoever runs the gateway is to
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TypeAlias, TypeVar, cast
 
 import attrs
 
@@ -17,10 +18,15 @@ from dragoman.errors import StoreUnavailable
 from dragoman.keys import new_id
 from dragoman.states import DeliveryState
 from dragoman.store.deliveries import COLUMNS, delivery_from_row, end_send, post
-from dragoman.store.migrate import connect
-from dragoman.store.operations import Delivery, EndSend, Post
+from dragoman.store.migrate import back_up, connect
+from dragoman.store.operations import Delivery, EndSend, Operation, Post
+from dragoman.store.overview import LISTS, by_namespace
+from dragoman.store.records import NewRecords, insert_records
 from dragoman.store.trace import existing, require_schema
 from dragoman.store.transaction import Transaction
+from dragoman.store.writer import EXECUTORS
+
+ResultT = TypeVar("ResultT")
 
 
 @attrs.frozen
@@ -29,6 +35,13 @@ class Decided:
 
     delivery_id: str = ""
     refusal: str = ""
+
+
+async def write(path: Path, operation: Operation[ResultT]) -> ResultT:
+    """Apply one operation; return its answer."""
+    async with _guest(path) as tx:
+        answers = await EXECUTORS[type(operation)](tx, [operation])
+        return cast("ResultT", answers[0])
 
 
 async def retry(path: Path, delivery_id: str, now: float) -> Decided:
@@ -76,6 +89,68 @@ async def abandon(path: Path, delivery_id: str, now: float) -> Decided:
             return _refused(known, delivery_id, "pending or uncertain")
         await _change(tx, known, DeliveryState.ABANDONED, "abandoned by the operator", now)
         return Decided(delivery_id)
+
+
+Mend: TypeAlias = Callable[[Mapping[str, Sequence[str]]], Mapping[str, Sequence[str]]]
+"""Is given a session's lists, and returns those that have to begin anew, with what they hold then."""
+
+
+@attrs.frozen
+class Mended:
+    """What became of a session: how many items each list has that began anew, or why none did.
+
+    ``backup`` is the copy of the file as it was before.
+    """
+
+    items: Mapping[str, int] = attrs.field(factory=dict)
+    backup: Path | None = None
+    refusal: str = ""
+
+
+async def begin_anew(path: Path, session_id: str, mend: Mend) -> Mended:
+    """Begin lists of a session anew, in one transaction; what they held is kept, and not read.
+
+    That is refused while a turn is open, which reads and writes them.
+    """
+    async with _guest(path) as tx:
+        if refusal := await _in_use(tx, session_id):
+            return Mended(refusal=refusal)
+        if not mend(by_namespace(await tx.rows(LISTS, session_id))):
+            return Mended()
+    backup = await _copied(path)
+    async with _guest(path) as tx:
+        if refusal := await _in_use(tx, session_id):
+            return Mended(backup=backup, refusal=refusal)
+        wanted = mend(by_namespace(await tx.rows(LISTS, session_id)))
+        await insert_records(
+            tx,
+            [
+                NewRecords(session_id, namespace, new_id("mend"), items, None, fresh=True)
+                for namespace, items in wanted.items()
+            ],
+        )
+    return Mended({namespace: len(items) for namespace, items in wanted.items()}, backup)
+
+
+async def _in_use(tx: Transaction, session_id: str) -> str:
+    """Return why a session cannot be mended now; empty if it can."""
+    for turn_id, state in await tx.rows(
+        "SELECT id, state FROM agent_runs WHERE session_id = ? AND state IN ('running', 'waiting')",
+        session_id,
+    ):
+        return (
+            f"turn {turn_id} of this session is {state}; wait for its end, or say /stop there. A "
+            "turn that a crash left so is ended when the gateway starts"
+        )
+    return ""
+
+
+async def _copied(path: Path) -> Path:
+    db = await connect(str(path))
+    try:
+        return await back_up(db, path, "repair")
+    finally:
+        await db.close()
 
 
 @asynccontextmanager

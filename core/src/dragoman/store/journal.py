@@ -10,7 +10,7 @@ from dragoman.store.transaction import Answer, Transaction
 
 async def begin_tool(tx: Transaction, batch: Sequence[BeginTool]) -> list[Answer]:
     """Write down what is about to begin; what an earlier attempt began is answered as it stands."""
-    stale = await tx.stale(op.lease for op in batch)
+    stale = await tx.stale((op.lease for op in batch), using_up=True)
     live = [op for op in batch if op.lease not in stale]
     await tx.set(
         """

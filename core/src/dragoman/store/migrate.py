@@ -48,7 +48,7 @@ async def migrate(db: aiosqlite.Connection, path: Path | None) -> None:
     if found > VERSION:
         raise SchemaTooNew(path or Path(":memory:"), found, VERSION)
     if path and 0 < found < VERSION:
-        await _back_up(db, path, found)
+        await back_up(db, path, f"schema{found}")
     for number in range(found, VERSION):
         await db.executescript(
             f"BEGIN IMMEDIATE;\n{STEPS[number]}\nPRAGMA user_version = {number + 1};\nCOMMIT;"
@@ -60,11 +60,15 @@ async def _one(db: aiosqlite.Connection, sql: str) -> int:
     return int(rows[0][0])
 
 
-async def _back_up(db: aiosqlite.Connection, path: Path, version: int) -> None:
+async def back_up(db: aiosqlite.Connection, path: Path, reason: str) -> Path:
+    """Copy a database beside itself, readable by its owner only; return the copy's path.
+
+    The newest two for a reason are kept, whatever number the reason ends with.
+    """
     stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
-    target = path.with_name(f"{path.name}.schema{version}.{stamp}.backup")
+    target = path.with_name(f"{path.name}.{reason}.{stamp}.backup")
     # Under its own name only when it is whole: a backup cut short must not displace a good one.
-    partial = path.with_name(f"{path.name}.backup.partial")
+    partial = path.with_name(f"{path.name}.{reason}.backup.partial")
     partial.unlink(missing_ok=True)
     partial.touch(mode=0o600)
     copy = await aiosqlite.connect(partial)
@@ -73,8 +77,10 @@ async def _back_up(db: aiosqlite.Connection, path: Path, version: int) -> None:
     finally:
         await copy.close()
     partial.replace(target)
-    for old in sorted(path.parent.glob(f"{path.name}.schema*.backup"), key=_age)[BACKUPS_KEPT:]:
+    alike = f"{path.name}.{reason.rstrip('0123456789')}*.backup"
+    for old in sorted(path.parent.glob(alike), key=_age)[BACKUPS_KEPT:]:
         old.unlink()
+    return target
 
 
 def _age(path: Path) -> float:

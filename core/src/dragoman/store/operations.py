@@ -15,11 +15,16 @@ import attrs
 from dragoman.keys import ConversationKey
 from dragoman.messages import Button, Inbound, Lane
 from dragoman.runevents import FailureKind, Usage
-from dragoman.states import DeliveryState, EventState, TurnState
+from dragoman.states import ApprovalState, DeliveryState, EventState, TurnState
+from dragoman.store.requests import KeepCalls as KeepCalls
+from dragoman.store.requests import KeptCall as KeptCall
+from dragoman.store.requests import KeptCalls as KeptCalls
 from dragoman.store.values import Adoption as Adoption
+from dragoman.store.values import Approval as Approval
 from dragoman.store.values import Delivery as Delivery
 from dragoman.store.values import KnownPart as KnownPart
 from dragoman.store.values import Operation as Operation
+from dragoman.store.values import Question as Question
 from dragoman.store.values import Said as Said
 from dragoman.store.values import StoredEvent as StoredEvent
 from dragoman.store.values import StoredFile as StoredFile
@@ -155,7 +160,11 @@ class Accept(Operation[Accepted]):
 
 @attrs.frozen(kw_only=True)
 class Adopt(Operation["TurnGrant | None"]):
-    """Begin a turn with what waits in a session, if it is free."""
+    """Begin a turn with what waits in a session, if it is free; or go on with one that had paused.
+
+    That is when all that the turn had asked is decided. It then holds the session as before, under
+    its next fencing token and without counting as another attempt.
+    """
 
     about: ClassVar[tuple[str, ...]] = ("session_id",)
 
@@ -239,6 +248,7 @@ class Finish(Operation[Ended]):
     succeeded or failed is answered, the others are merged into it; those of a cancelled or
     interrupted one are refused, with ``detail`` or the state as the reason. ``take_back`` removes
     what the turn has put into its session's records: its inputs' items, and generations it began.
+    ``usage`` is by model, and adds to what the turn used before.
     """
 
     about: ClassVar[tuple[str, ...]] = ("lease.turn_id",)
@@ -249,7 +259,8 @@ class Finish(Operation[Ended]):
     parts: tuple[Part, ...] = ()
     failure: FailureKind | None = None
     detail: str = ""
-    usage: Usage = attrs.field(factory=Usage)
+    usage: tuple[Usage, ...] = ()
+    kept: KeptCalls = attrs.field(factory=KeptCalls)
     take_back: bool = False
     adoption: Adoption | None = None
     now: float
@@ -259,6 +270,88 @@ class Finish(Operation[Ended]):
         if not value.final:
             msg = f"a turn cannot end as {value.value}"
             raise ValueError(msg)
+
+
+@attrs.frozen(kw_only=True)
+class Pause(Operation[None]):
+    """Let a turn wait for people: keep what its runtime ``saved``, owe what it has said, and ask.
+
+    The turn goes on holding its session, without a lease. Rows that ``parts`` does not name end as
+    abandoned. ``notices`` show the questions, behind the parts.
+    """
+
+    about: ClassVar[tuple[str, ...]] = ("lease.turn_id",)
+    fenced: ClassVar[bool] = True
+
+    lease: TurnLease
+    saved: str = attrs.field(repr=False)
+    questions: tuple[Question, ...] = attrs.field(validator=attrs.validators.min_len(1))
+    parts: tuple[Part, ...] = ()
+    notices: tuple[Delivery, ...] = ()
+    usage: tuple[Usage, ...] = ()
+    kept: KeptCalls = attrs.field(factory=KeptCalls)
+    now: float
+
+
+@attrs.frozen(kw_only=True)
+class Decided:
+    """What is decided on a question: by this operation (``won``), or before it."""
+
+    won: bool
+    approval: Approval
+
+
+@attrs.frozen(kw_only=True)
+class Decide(Operation["Decided | None"]):
+    """Decide on a question, unless that was done; ``None`` where there is no such question.
+
+    ``always`` keeps a grant: in this conversation, the profile's tool need not ask any more.
+    """
+
+    about: ClassVar[tuple[str, ...]] = ("approval_id",)
+
+    approval_id: str
+    verdict: ApprovalState = attrs.field(
+        validator=attrs.validators.in_((ApprovalState.APPROVED, ApprovalState.DENIED))
+    )
+    by: str
+    reason: str = attrs.field(default="", repr=False)
+    always: bool = False
+    now: float
+
+
+@attrs.frozen(kw_only=True)
+class Expire(Operation["tuple[str, ...]"]):
+    """End all questions whose time is over; answers which those are, also when asked again."""
+
+    about: ClassVar[tuple[str, ...]] = ()
+
+    now: float
+
+
+@attrs.frozen(kw_only=True)
+class EndWaiting(Operation[bool]):
+    """End a turn that waits for people; answers whether it has ended this way.
+
+    Its open questions are cancelled, and its inputs refused with ``detail``.
+    """
+
+    about: ClassVar[tuple[str, ...]] = ("turn_id",)
+
+    turn_id: str
+    detail: str
+    now: float
+
+
+@attrs.frozen(kw_only=True)
+class Revoke(Operation[bool]):
+    """Let a tool ask again; answers whether it was granted."""
+
+    about: ClassVar[tuple[str, ...]] = ("conversation_id", "profile", "tool")
+
+    conversation_id: str
+    profile: str
+    tool: str
 
 
 @attrs.frozen(kw_only=True)
@@ -279,6 +372,8 @@ class Recovered:
     """Turns that had not ended, and end here."""
     again: tuple[TurnGrant, ...] = ()
     """Turns that go on under a new fencing token, by the order of their inputs."""
+    waiting: tuple[str, ...] = ()
+    """Turns that go on from their pause as soon as there is a slot."""
     uncertain: int = 0
     """Parts that may or may not be shown."""
     expired: int = 0
@@ -293,7 +388,9 @@ class Recover(Operation[Recovered]):
     all their inputs are older than ``oldest`` or the journal has a call that changes something: ``owner`` takes them over until ``lease_until``,
     and what they wrote into their records is no longer read. Other turns end visibly: ``mark`` is
     added to what was shown of them, and where nothing was, ``notice`` is owed. Parts that were
-    being sent are uncertain. Owed parts older than ``oldest`` are abandoned.
+    being sent are uncertain. Owed parts older than ``oldest`` are abandoned. A turn that had gone
+    on after a pause, and has neither written nor begun anything since, waits again to go on, as
+    long as it has ``attempts`` left.
     """
 
     about: ClassVar[tuple[str, ...]] = ()

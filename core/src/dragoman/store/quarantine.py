@@ -22,7 +22,8 @@ _EVENTS: Final = """
     UNION ALL SELECT id, event, received_at, json_valid(event) FROM inbound_events
     WHERE state = 'queued'
     UNION ALL SELECT e.id, e.event, e.received_at, json_valid(e.event) FROM agent_runs AS r
-    JOIN inbound_events AS e ON e.turn_id = r.id AND e.state = 'adopted' WHERE r.state = 'running'
+    JOIN inbound_events AS e ON e.turn_id = r.id AND e.state = 'adopted'
+    WHERE r.state IN ('running', 'waiting')
 """
 _PARTS: Final = f"SELECT number, lane, shown, {COLUMNS} FROM deliveries WHERE {OPEN}"
 

@@ -13,11 +13,11 @@ from dragoman.messages import Address
 from dragoman.store.codec import address_from_json, dump, event_from_json, lane_column, storable
 from dragoman.store.deliveries import COLUMNS, OPEN, delivery_from_row
 from dragoman.store.operations import Delivery, StoredEvent
-from dragoman.store.past import Past
+from dragoman.store.questions import Questions
 
 
 @attrs.frozen
-class Reads(Past):
+class Reads(Questions):
     """All queries, over one way to run them."""
 
     async def received(self, platform: str, after: int, limit: int) -> Sequence[StoredEvent]:
@@ -100,10 +100,12 @@ class Reads(Past):
         return (rows[0][0], rows[0][1]) if rows else None
 
     async def backlog(self, limit: int, platforms: Collection[str] | None = None) -> Sequence[str]:
-        """Return free sessions with waiting events, those that wait longest first.
+        """Return sessions in which a turn can begin: free ones, those that wait longest first.
 
-        Only events of ``platforms`` count, where they are given.
+        Before them those whose turn had paused, and waits for no decision any more. Only events of
+        ``platforms`` count, where they are given.
         """
+        paused = await self.decided(limit, platforms)
         rows = await self._query(
             """
             SELECT e.session_id FROM inbound_events AS e INDEXED BY events_waiting
@@ -119,7 +121,7 @@ class Reads(Past):
             """,
             (None if platforms is None else dump(sorted(platforms)), limit),
         )
-        return [row[0] for row in rows]
+        return [*paused, *(row[0] for row in rows)][:limit]
 
     async def overdue(self, before: float, limit: int) -> Sequence[StoredEvent]:
         """Return waiting events that were received before a time, in order of receipt."""

@@ -13,7 +13,7 @@ from dragoman.store.transaction import Answer, Transaction
 
 async def append_records(tx: Transaction, batch: Sequence[AppendRecords]) -> list[Answer]:
     """Add items behind the newest ones; a batch that is there already changes nothing."""
-    stale = await tx.stale(op.lease for op in batch)
+    stale = await tx.stale((op.lease for op in batch), using_up=True)
     live = [op for op in batch if op.lease not in stale]
     known = {
         row[0]

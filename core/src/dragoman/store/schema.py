@@ -174,6 +174,78 @@ STEPS: Final[tuple[str, ...]] = (
     ) WITHOUT ROWID;
     ALTER TABLE deliveries ADD COLUMN buttons TEXT;
     """,
+    # 7: turns that wait for a person, what they wait for, and what need not be asked any more
+    """
+    ALTER TABLE agent_runs ADD COLUMN saved TEXT;
+    CREATE INDEX runs_waiting ON agent_runs (id) WHERE state = 'waiting';
+    CREATE TABLE approvals (
+        id TEXT NOT NULL PRIMARY KEY,
+        turn_id TEXT NOT NULL REFERENCES agent_runs (id),
+        number INTEGER NOT NULL,
+        call_id TEXT NOT NULL,
+        tool TEXT NOT NULL,
+        arguments TEXT NOT NULL,
+        verdict TEXT NOT NULL DEFAULT 'open',
+        asked_at REAL NOT NULL,
+        expires_at REAL NOT NULL,
+        decided_at REAL,
+        decided_by TEXT NOT NULL DEFAULT '',
+        reason TEXT NOT NULL DEFAULT ''
+    ) WITHOUT ROWID;
+    CREATE INDEX approvals_open ON approvals (expires_at) WHERE verdict = 'open';
+    CREATE INDEX approvals_of_turn ON approvals (turn_id, number);
+    CREATE TABLE grants (
+        conversation_id TEXT NOT NULL REFERENCES conversations (id),
+        profile TEXT NOT NULL,
+        tool TEXT NOT NULL,
+        granted_at REAL NOT NULL,
+        granted_by TEXT NOT NULL,
+        PRIMARY KEY (conversation_id, profile, tool)
+    ) WITHOUT ROWID;
+    """,
+    # 8: what turns used by model, and what was sent to models
+    """
+    CREATE TABLE turn_usage (
+        turn_id TEXT NOT NULL,
+        model TEXT NOT NULL,
+        requests INTEGER NOT NULL,
+        input_tokens INTEGER NOT NULL,
+        cached_tokens INTEGER NOT NULL,
+        output_tokens INTEGER NOT NULL,
+        reasoning_tokens INTEGER NOT NULL,
+        cost REAL,
+        PRIMARY KEY (turn_id, model)
+    ) WITHOUT ROWID;
+    INSERT INTO turn_usage SELECT id, '', requests, input_tokens, 0, output_tokens, 0, NULL
+    FROM agent_runs WHERE requests + input_tokens + output_tokens > 0;
+    ALTER TABLE agent_runs DROP COLUMN requests;
+    ALTER TABLE agent_runs DROP COLUMN input_tokens;
+    ALTER TABLE agent_runs DROP COLUMN output_tokens;
+    CREATE TABLE model_calls (
+        number INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE,
+        session_id TEXT NOT NULL REFERENCES platform_sessions (id),
+        turn_id TEXT NOT NULL,
+        model TEXT NOT NULL,
+        begun_at REAL NOT NULL,
+        ended_at REAL NOT NULL,
+        outcome TEXT NOT NULL,
+        request_id TEXT NOT NULL,
+        response_id TEXT NOT NULL,
+        pieces TEXT
+    );
+    CREATE INDEX model_calls_of_turn ON model_calls (turn_id);
+    CREATE INDEX calls_kept ON model_calls (session_id, turn_id) WHERE pieces IS NOT NULL;
+    CREATE TABLE model_pieces (
+        id INTEGER PRIMARY KEY,
+        session_id TEXT NOT NULL REFERENCES platform_sessions (id),
+        number INTEGER NOT NULL,
+        hash TEXT NOT NULL,
+        text TEXT NOT NULL,
+        UNIQUE (session_id, number),
+        UNIQUE (session_id, hash)
+    );
+    """,
 )
 
 VERSION: Final = len(STEPS)

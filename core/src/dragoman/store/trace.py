@@ -6,7 +6,7 @@ The file is opened read-only: no lock is taken, nothing is migrated, and whoever
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +14,7 @@ from typing import Any, Final
 import attrs
 
 from dragoman.errors import StoreUnavailable
+from dragoman.store.modeltrace import CALLS, USED, sent, total, usage_query
 from dragoman.store.schema import VERSION
 
 
@@ -73,10 +74,10 @@ _SESSION: Final = f"""
     {_tally("after_restart", "parts")} AS after_restart
     FROM platform_sessions AS s WHERE s.id = :id
 """
-_TURN: Final = """
+_TURN: Final = f"""
     SELECT r.id AS turn, r.state, s.id AS session, s.profile, s.runtime, r.attempt, r.fence,
-        r.owner, r.started_at, r.ended_at, r.failure, r.detail, r.requests, r.input_tokens,
-        r.output_tokens
+        r.owner, r.started_at, r.ended_at, r.failure, r.detail,
+        {", ".join(map(total, ("requests", "input_tokens", "output_tokens")))}
     FROM agent_runs AS r JOIN platform_sessions AS s ON s.id = r.session_id
 """
 _EVENT: Final = """
@@ -93,6 +94,10 @@ _DELIVERY: Final = f"""
 _CALLS: Final = """
     SELECT tool, read_only, begun_at, ended_at, call_key, effect_key FROM tool_calls
     WHERE turn_id = :id ORDER BY begun_at, effect_key
+"""
+_APPROVAL: Final = """
+    SELECT a.id AS question, a.turn_id AS turn, a.tool, a.verdict, a.asked_at, a.expires_at,
+        a.decided_at, a.decided_by
 """
 _FIND: Final = """
     SELECT 'turn', id FROM agent_runs WHERE id = :id
@@ -129,6 +134,26 @@ class Trace:
             "deliveries", sql, listed=True, state=state, session=session, limit=limit
         )
 
+    def approvals(self, state: str | None, session: str | None, limit: int) -> Table:
+        """Return the newest questions first."""
+        sql = f"""{_APPROVAL} FROM approvals AS a JOIN agent_runs AS r ON r.id = a.turn_id
+            WHERE (:state IS NULL OR a.verdict = :state)
+            AND (:session IS NULL OR r.session_id = :session)
+            ORDER BY a.asked_at DESC, a.number DESC LIMIT :limit
+        """
+        return self._table("questions", sql, listed=True, state=state, session=session, limit=limit)
+
+    def approval(self, approval_id: str) -> Table:
+        """Return one question, with what would be run and the reason of the decision."""
+        sql = f"{_APPROVAL}, a.reason, a.arguments FROM approvals AS a WHERE a.id = :id"
+        return self._table("question", sql, id=approval_id)
+
+    def grants(self) -> Table:
+        """Return the tools that need not ask any more, the newest first."""
+        sql = """SELECT conversation_id AS conversation, profile, tool, granted_at, granted_by
+            FROM grants ORDER BY granted_at DESC"""
+        return self._table("grants", sql, listed=True)
+
     def session(self, session_id: str) -> Table:
         """Return which conversation a session is, how far its history goes, and what it does."""
         return self._table("session", _SESSION, id=session_id)
@@ -147,6 +172,22 @@ class Trace:
             return self._turn(found) if kind == "turn" else (self.delivery(found),)
         return ()
 
+    def ask(self, name: str, sql: str, *, listed: bool = False, **values: object) -> Table:
+        """Return what another module's query finds."""
+        return self._table(name, sql, listed=listed, **values)
+
+    def sent(self, any_id: str) -> tuple[tuple[int, str | None], ...]:
+        """Return each call of the turn that an id belongs to: its number, and what was sent."""
+        for kind, found in self._table("ids", _FIND, id=any_id).rows:
+            if kind == "turn":
+                return tuple(sent(self._db, found))
+        return ()
+
+    def usage(self, by: Sequence[str], since: float, until: float) -> Table:
+        """Return what turns used that began in a time; ``by`` are words of `modeltrace.GROUPS`."""
+        name = "usage" if by else "total"
+        return self._table(name, usage_query(by), listed=True, since=since, until=until)
+
     def _turn(self, turn_id: str) -> tuple[Table, ...]:
         """Return what belongs to a turn, in the order in which it came about."""
         turn = self._table("turn", f"{_TURN} WHERE r.id = :id", id=turn_id)
@@ -154,7 +195,14 @@ class Trace:
             *(self.session(row[turn.columns.index("session")]) for row in turn.rows),
             self._events("turn_id = :id", turn_id),
             turn,
+            self._table("usage", USED, id=turn_id),
+            self._table("calls", CALLS, id=turn_id),
             self._table("tools", _CALLS, id=turn_id),
+            self._table(
+                "questions",
+                f"{_APPROVAL} FROM approvals AS a WHERE a.turn_id = :id ORDER BY a.number",
+                id=turn_id,
+            ),
             self._deliveries("turn_id = :id", turn_id),
         )
 

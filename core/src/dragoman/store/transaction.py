@@ -35,19 +35,33 @@ class Transaction:
         """
         return await self.rows(sql, dump_rows(rows))
 
-    async def stale(self, leases: Iterable[TurnLease]) -> dict[TurnLease, StoreError]:
-        """Return the refusals of those leases that do not hold their session any more."""
+    async def stale(
+        self, leases: Iterable[TurnLease], *, using_up: bool = False
+    ) -> dict[TurnLease, StoreError]:
+        """Return the refusals of those leases that do not hold their session any more.
+
+        ``using_up`` says that the others do what cannot be repeated: what a pause had saved of
+        their turns leads nowhere from then on, and is dropped.
+        """
         wanted = list(leases)
-        held = {
-            (row[0], row[1])
-            for row in await self.set(
+        rows = await self.set(
+            """
+            SELECT runs.id, runs.fence, runs.saved IS NOT NULL
+            FROM json_each(?) AS j JOIN agent_runs AS runs
+            ON runs.id = value ->> 0 AND runs.fence = value ->> 1 AND runs.state = 'running'
+            """,
+            [(lease.turn_id, lease.fence) for lease in wanted],
+        )
+        held = {(row[0], row[1]) for row in rows}
+        used = {(row[0],) for row in rows if row[2]} if using_up else ()
+        if used:
+            await self.set(
                 """
-                SELECT runs.id, runs.fence FROM json_each(?) AS j JOIN agent_runs AS runs
-                ON runs.id = value ->> 0 AND runs.fence = value ->> 1 AND runs.state = 'running'
+                UPDATE agent_runs SET saved = NULL
+                WHERE id IN (SELECT value ->> 0 FROM json_each(?))
                 """,
-                [(lease.turn_id, lease.fence) for lease in wanted],
+                used,
             )
-        }
         return {
             lease: StaleLease(lease.turn_id, lease.fence)
             for lease in wanted

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
+from dragoman.store.approvals import decided_in
 from dragoman.store.codec import event_from_json
 from dragoman.store.operations import (
     Absorb,
@@ -48,9 +49,10 @@ ADOPTED_COLUMNS = "id, turn_id, event, received_at, session_id, namespace, item"
 
 
 async def adopt(tx: Transaction, batch: Sequence[Adopt]) -> list[Answer]:
-    """Begin turns with what waits longest in free sessions."""
+    """Begin turns with what waits longest in free sessions, or go on with those that had paused."""
     claims = [Claim(op.session_id, op.adoption) for op in batch]
-    grants = await take_over(tx, claims)
+    grants = await _go_on(tx, claims)
+    grants |= await take_over(tx, claims)
     missing = [claim.adoption for claim in claims if claim.adoption.turn_id not in grants]
     grants |= await granted_before(tx, missing)
     return [grants.get(op.adoption.turn_id) for op in batch]
@@ -101,6 +103,15 @@ async def begin(
         return {}
     rows = sorted(rows, key=lambda row: row[0])
     await insert_items(tx, rows)
+    turns = await _open_rows(tx, rows, wishes)
+    parts = {turn_id: (KnownPart(delivery_id=wishes[turn_id].delivery_id),) for turn_id in turns}
+    return await grants_of(tx, rows, parts)
+
+
+async def _open_rows(
+    tx: Transaction, rows: Sequence[Row], wishes: Mapping[str, Adoption]
+) -> list[str]:
+    """Write a delivery row for each turn that adopted ``rows``, and return these turns."""
     first = {row[1]: row[0] for row in reversed(rows)}
     await tx.set(
         """
@@ -117,8 +128,72 @@ async def begin(
             for turn_id, event_id in sorted(first.items(), key=lambda pair: pair[1])
         ],
     )
-    parts = {turn_id: (KnownPart(delivery_id=wishes[turn_id].delivery_id),) for turn_id in first}
-    return await grants_of(tx, rows, parts)
+    return list(first)
+
+
+async def _go_on(tx: Transaction, claims: Sequence[Claim]) -> dict[str, TurnGrant]:
+    """Go on with turns that had paused and wait for no decision any more, under their next fence.
+
+    The grants are found by the turns that were wished for. What is said from here on is shown
+    behind the questions, in a row of its own.
+    """
+    wished = {claim.session_id: claim.adoption for claim in claims}
+    known = {row[0]: row[1] for row in await _gone_on(tx, claims)}
+    rows = await tx.set(
+        """
+        UPDATE agent_runs SET state = 'running', fence = fence + 1, owner = j.value ->> 2,
+            lease_until = j.value ->> 3
+        FROM json_each(?) AS j
+        WHERE agent_runs.session_id = j.value ->> 1 AND agent_runs.state = 'waiting'
+          AND NOT EXISTS (
+            SELECT 1 FROM approvals AS a WHERE a.turn_id = agent_runs.id AND a.verdict = 'open'
+        ) RETURNING agent_runs.id, agent_runs.session_id
+        """,
+        [claim.row() for claim in claims],
+    )
+    wishes = {turn_id: wished[session_id] for turn_id, session_id in rows}
+    wishes |= {turn_id: wished[session_id] for turn_id, session_id in known.items()}
+    if not wishes:
+        return {}
+    inputs = await inputs_of(tx, wishes)
+    await _open_rows(tx, [row for row in inputs if row[1] not in known], wishes)
+    grants = await grants_of(tx, inputs, await open_parts(tx, wishes))
+    return {wishes[turn_id].turn_id: grant for turn_id, grant in grants.items()}
+
+
+async def _gone_on(tx: Transaction, claims: Sequence[Claim]) -> list[Row]:
+    """Return (turn, session) of those that went on for an earlier try of the same operation."""
+    return await tx.set(
+        """
+        SELECT r.id, r.session_id FROM json_each(?)
+        JOIN deliveries AS d ON d.id = value ->> 0 AND d.number = (
+            SELECT max(n.number) FROM deliveries AS n
+            WHERE n.turn_id = d.turn_id AND n.part = 0 AND n.state = 'sending' AND n.place IS NULL
+        ) JOIN agent_runs AS r ON r.id = d.turn_id AND r.id <> value ->> 1
+          AND r.state = 'running' AND r.owner = value ->> 2
+        """,
+        [
+            (claim.adoption.delivery_id, claim.adoption.turn_id, claim.adoption.owner)
+            for claim in claims
+        ],
+    )
+
+
+async def open_parts(tx: Transaction, turns: Iterable[str]) -> dict[str, tuple[KnownPart, ...]]:
+    """Return the rows of turns that are being made, in their order."""
+    parts: dict[str, tuple[KnownPart, ...]] = {}
+    for row in await tx.set(
+        """
+        SELECT d.turn_id, d.id, d.native_id, coalesce(d.shown, '') FROM deliveries AS d
+        WHERE d.turn_id IN (SELECT value ->> 0 FROM json_each(?)) AND d.state = 'sending'
+          AND d.place IS NULL
+        ORDER BY d.number
+        """,
+        [(turn_id,) for turn_id in turns],
+    ):
+        known = KnownPart(delivery_id=row[1], native_id=row[2], shown=row[3])
+        parts[row[0]] = (*parts.get(row[0], ()), known)
+    return parts
 
 
 async def insert_items(tx: Transaction, rows: Sequence[Row]) -> None:
@@ -139,7 +214,7 @@ async def grants_of(
     """Return the grants of the running turns among those that adopted ``rows``."""
     runs = await tx.set(
         """
-        SELECT r.id, r.fence, s.id, s.conversation_id, s.profile, s.runtime, r.attempt
+        SELECT r.id, r.fence, s.id, s.conversation_id, s.profile, s.runtime, r.attempt, r.saved
         FROM json_each(?) JOIN agent_runs AS r ON r.id = value ->> 0
         JOIN platform_sessions AS s ON s.id = r.session_id
         WHERE r.state = 'running'
@@ -149,6 +224,7 @@ async def grants_of(
     inputs: dict[str, list[StoredEvent]] = {}
     for row in rows:
         inputs.setdefault(row[1], []).append(stored_event(row))
+    decided = await decided_in(tx, [run[0] for run in runs if run[7] is not None])
     return {
         run[0]: TurnGrant(
             lease=TurnLease(run[0], run[1], run[2]),
@@ -158,6 +234,8 @@ async def grants_of(
             inputs=tuple(inputs[run[0]]),
             parts=parts[run[0]],
             attempt=run[6],
+            saved=run[7],
+            decided=decided.get(run[0], ()),
         )
         for run in runs
     }
@@ -182,7 +260,7 @@ async def inputs_of(tx: Transaction, turns: Iterable[str]) -> list[Row]:
 async def granted_before(tx: Transaction, wishes: Sequence[Adoption]) -> dict[str, TurnGrant]:
     """Return the grants that earlier tries of the same operations were given.
 
-    A turn that was begun again belongs to whoever did that, not to those who ask for the first time.
+    A turn that has gone on since belongs to whoever did that, not to those who began it.
     """
     if not wishes:
         return {}
@@ -191,7 +269,7 @@ async def granted_before(tx: Transaction, wishes: Sequence[Adoption]) -> dict[st
         return {}
     parts = {wish.turn_id: (KnownPart(delivery_id=wish.delivery_id),) for wish in wishes}
     grants = await grants_of(tx, rows, parts)
-    return {turn_id: grant for turn_id, grant in grants.items() if grant.attempt == 1}
+    return {turn_id: grant for turn_id, grant in grants.items() if grant.lease.fence == 1}
 
 
 async def absorb(tx: Transaction, batch: Sequence[Absorb]) -> list[Answer]:

@@ -9,7 +9,7 @@ from typing import ClassVar, Generic, TypeVar
 import attrs
 
 from dragoman.messages import Address, Button, Inbound
-from dragoman.states import DeliveryState, EventState
+from dragoman.states import ApprovalState, DeliveryState, EventState
 
 ResultT_co = TypeVar("ResultT_co", covariant=True)
 
@@ -77,10 +77,39 @@ class KnownPart:
 
 
 @attrs.frozen(kw_only=True)
+class Question:
+    """A tool call that waits for a person's decision. ``id`` is what people name it by."""
+
+    id: str
+    call_id: str
+    tool: str
+    arguments: str = attrs.field(repr=False)
+    expires_at: float
+    """UTC, seconds since the epoch."""
+
+
+@attrs.frozen(kw_only=True)
+class Approval:
+    """A question, and what has become of it."""
+
+    question: Question
+    turn_id: str
+    session_id: str
+    conversation_id: str
+    profile: str
+    asked_at: float
+    verdict: ApprovalState
+    decided_by: str = ""
+    decided_at: float | None = None
+    reason: str = attrs.field(default="", repr=False)
+
+
+@attrs.frozen(kw_only=True)
 class TurnGrant:
     """A turn that has begun: its lease, its inputs, and the rows of its visible parts.
 
     ``attempt`` counts from one: a turn that is run again goes on with the parts that are there.
+    One that had paused brings what its runtime ``saved``, and all that was ever decided in it.
     """
 
     lease: TurnLease
@@ -90,6 +119,8 @@ class TurnGrant:
     inputs: tuple[StoredEvent, ...]
     parts: tuple[KnownPart, ...]
     attempt: int = 1
+    saved: str | None = attrs.field(default=None, repr=False)
+    decided: tuple[Approval, ...] = ()
 
     @property
     def delivery_id(self) -> str:

@@ -16,7 +16,19 @@ import anyio
 import attrs
 
 from dragoman.errors import StoreError, StoreUnavailable
-from dragoman.store import admission, deliveries, endings, events, journal, records, sessions, turns
+from dragoman.store import (
+    admission,
+    approvals,
+    calls,
+    deliveries,
+    endings,
+    events,
+    journal,
+    pauses,
+    records,
+    sessions,
+    turns,
+)
 from dragoman.store import operations as ops
 from dragoman.store.operations import Operation
 from dragoman.store.transaction import Answer, Transaction
@@ -35,9 +47,15 @@ EXECUTORS: Final[dict[type[Operation[Any]], Executor]] = {
     ops.BeginTool: journal.begin_tool,
     ops.EndTool: journal.end_tool,
     ops.AppendRecords: records.append_records,
+    ops.KeepCalls: calls.keep_calls,
     ops.OpenPart: deliveries.open_part,
     ops.Shown: deliveries.shown,
+    ops.Pause: pauses.pause,
     ops.Finish: endings.finish,
+    ops.EndWaiting: pauses.end_waiting,
+    ops.Decide: approvals.decide,
+    ops.Expire: approvals.expire,
+    ops.Revoke: approvals.revoke,
     ops.Reset: sessions.reset,
     ops.Adopt: turns.adopt,
     ops.Post: deliveries.post,

@@ -9,7 +9,8 @@ import anyio
 import pytest
 
 from dragoman.protocols import Finding
-from dragoman.testing.platform_cancelling import cancelled_at
+from dragoman.testing.cancelling import cancelled_at
+from dragoman.testing.leftovers import task_ids
 from dragoman.testing.platform_harness import PlatformHarness
 from dragoman.testing.platform_stage import LIMIT, Stage, staged
 
@@ -65,11 +66,11 @@ class LivingSuite:
     async def test_a_cancelled_run_leaves_nothing_behind(self, harness: PlatformHarness) -> None:
         """At every await on the way to a connection: the next ``run`` of the same object hears."""
         async with staged(harness) as stage, stage.opened() as platform:
-            before = _tasks()
+            before = task_ids()
             for wait in range(1, self.cancelled_waits + 1):
                 with anyio.move_on_after(LIMIT / 20) as quiet:
                     await cancelled_at(platform.run(stage.inbox.deliver), wait)
-                assert _tasks() <= before, f"a task is left when it is cancelled at await {wait}"
+                assert task_ids() <= before, f"a task is left when it is cancelled at await {wait}"
                 if quiet.cancelled_caught:  # it listens, and waits for events
                     break
             async with anyio.create_task_group() as tasks:
@@ -96,16 +97,12 @@ class LivingSuite:
     async def _cancel(
         self, stage: Stage, platform: Any, call: Callable[[int], Coroutine[Any, Any, Any]]
     ) -> None:
-        before = _tasks()
+        before = task_ids()
         for wait in range(1, self.cancelled_waits + 1):
             if not await cancelled_at(call(wait), wait):
                 break
-            assert _tasks() <= before, f"a task is left when it is cancelled at await {wait}"
+            assert task_ids() <= before, f"a task is left when it is cancelled at await {wait}"
         where = stage.harness.room
         with anyio.fail_after(LIMIT):
             await platform.send(where, stage.out("after all"))
         assert await stage.texts(where) == ["after all"]
-
-
-def _tasks() -> set[int]:
-    return {task.id for task in anyio.get_running_tasks()}

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,8 +16,9 @@ import pytest
 from dragoman.keys import new_id
 from dragoman.messages import Address, Inbound, Kind, Outbound
 from dragoman.protocols import Platform
+from dragoman.testing.leftovers import alone, backend, logged, task_ids
 from dragoman.testing.platform_harness import PlatformHarness
-from dragoman.testing.platform_host import SuiteHost
+from dragoman.testing.suite_host import SuiteHost
 
 LIMIT = 10.0
 """Real seconds within which what a test waits for has to happen."""
@@ -155,51 +154,15 @@ class Stage:
 @asynccontextmanager
 async def staged(harness: PlatformHarness) -> AsyncIterator[Stage]:
     """Give a stage; in the end no task may be left, and no secret in what was logged."""
-    if _backend() not in harness.component.backends:
+    if backend() not in harness.component.backends:
         pytest.skip(f"runs on {' and '.join(harness.component.backends)} only")
-    with tempfile.TemporaryDirectory() as folder, _logged() as lines:
-        before = {task.id for task in anyio.get_running_tasks()}
+    with tempfile.TemporaryDirectory() as folder, logged() as lines:
+        before = task_ids()
         try:
             yield Stage(harness, SuiteHost(harness.dm.platform, Path(folder)))
         except BaseExceptionGroup as group:  # of the task groups between a test and here
-            raise _alone(group) from None
+            raise alone(group) from None
         left = [task for task in anyio.get_running_tasks() if task.id not in before]
         assert not left, f"tasks are left behind: {left}"
     for secret in harness.secrets:
         assert not any(secret in line for line in lines), "a secret is in a log record"
-
-
-def _backend() -> str:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return "trio"
-    return "asyncio"
-
-
-def _alone(group: BaseException) -> BaseException:
-    """Return the one error of nested groups, or what there is more of."""
-    while isinstance(group, BaseExceptionGroup) and len(group.exceptions) == 1:
-        group = group.exceptions[0]
-    return group
-
-
-@contextmanager
-def _logged() -> Iterator[list[str]]:
-    """Collect every log record, down to DEBUG, with its arguments and its traceback."""
-    lines: list[str] = []
-
-    class Keep(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            if not record.name.startswith("aiohttp"):  # a peer's server, not the platform
-                lines.append(f"{self.format(record)} {record.args!r}")
-
-    root, keep = logging.getLogger(), Keep()
-    level = root.level
-    root.addHandler(keep)
-    root.setLevel(logging.DEBUG)
-    try:
-        yield lines
-    finally:
-        root.removeHandler(keep)
-        root.setLevel(level)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dragoman.keys import ConversationKey
 from dragoman.messages import Address, Inbound, Kind, Place, Sender
 from dragoman.runevents import FailureKind, Usage
-from dragoman.states import DeliveryState, EventState, TurnState
+from dragoman.states import ApprovalState, DeliveryState, EventState, TurnState
 from dragoman.store import operations as ops
 from dragoman.testing.store_choices import CHANNELS, OWNERS, TEXTS, TIMES, Choices
 from dragoman.testing.store_scene import NOW
@@ -48,7 +48,10 @@ class Draws(Choices):
             often = 4 if self.running() else 1
             kinds += [(often, self.finish), (often, self.append), (often, self.open_part)]
             kinds += [(often, self.shown), (often, self.absorb), (often, self.begin_tool)]
-            kinds += [(often, self.recover)]
+            kinds += [(often, self.recover), (often, self.keep_calls)]
+            kinds += [(often, self.pause), (1, self.end_waiting)]
+        if self.model.questions:
+            kinds += [(6, self.decide), (1, self.expire), (1, self.revoke)]
         if self.model.calls:
             kinds += [(2, self.end_tool)]
         if self.model.deliveries:
@@ -189,16 +192,52 @@ class Draws(Choices):
             parts=self.parts(lease.turn_id),
             failure=self.data.draw(st.none() | st.sampled_from(FailureKind)),
             detail=self.data.draw(TEXTS),
-            usage=Usage(requests=self.data.draw(st.integers(0, 3))),
+            usage=self.usage(),
+            kept=self.one([ops.KeptCalls(), self.kept()]),
             take_back=self.data.draw(st.booleans()),
             adoption=self.adoption() if self.mostly() else None,
             now=self.data.draw(TIMES),
         )
 
+    def usage(self) -> tuple[Usage, ...]:
+        """Return what a run used of a model, of two, or of none."""
+        count = st.integers(0, 3)
+        models = self.one([[], ["large"], ["large", ""]])
+        return tuple(
+            Usage(
+                self.data.draw(count),
+                self.data.draw(count),
+                self.data.draw(count),
+                model,
+                cost=self.one([None, 0.5]),
+            )
+            for model in models
+        )
+
+    def kept(self) -> ops.KeptCalls:
+        """Return calls of models, some with what was sent."""
+        words = st.lists(st.sampled_from(["a", "b", "c", "d é"]), max_size=4)
+        calls = [
+            ops.KeptCall(
+                id=self.name("call"),
+                model="large",
+                begun_at=NOW,
+                ended_at=NOW,
+                outcome="completed",
+                pieces=tuple(self.data.draw(words)),
+            )
+            for _ in range(self.one([1, 2]))
+        ]
+        return ops.KeptCalls(tuple(calls), self.one([2, 1, 0]))
+
+    def keep_calls(self) -> ops.KeepCalls:
+        """A turn has asked models."""
+        return ops.KeepCalls(lease=self.lease(), kept=self.kept())
+
     def parts(self, turn_id: str) -> tuple[ops.Part, ...]:
         """Return some of the turn's rows, in order, and up to two new ones."""
-        rows = [row.id for row in self.model.parts(turn_id)]
-        named = [row for row in rows if self.mostly()]
+        rows = self.model.parts(turn_id)
+        named = [row.id for row in rows if self.mostly()]
         more = [self.name("msg") for _ in range(self.data.draw(st.integers(0, 2)))]
         ended = [DeliveryState.DELIVERED, DeliveryState.ABANDONED]
         return tuple(
@@ -212,6 +251,61 @@ class Draws(Choices):
             )
             for number, delivery_id in enumerate([*named, *more])
         )
+
+    def pause(self) -> ops.Pause:
+        """A turn asks for something."""
+        lease = self.lease()
+        return ops.Pause(
+            lease=lease,
+            saved=self.data.draw(TEXTS),
+            questions=tuple(
+                ops.Question(
+                    id=self.name("ask"),
+                    call_id=f"call{number}",
+                    tool=self.one(["send", "é"]),
+                    arguments=self.data.draw(TEXTS),
+                    expires_at=self.data.draw(TIMES),
+                )
+                for number in range(self.one([1, 1, 2]))
+            ),
+            parts=self.parts(lease.turn_id),
+            notices=(self.notice(),),
+            usage=self.usage(),
+            kept=self.kept(),
+            now=self.data.draw(TIMES),
+        )
+
+    def decide(self) -> ops.Decide:
+        """Somebody decides: mostly what is open."""
+        questions = self.model.questions
+        undecided = [name for name in questions if questions[name].verdict is ApprovalState.OPEN]
+        known = undecided if undecided and self.mostly() else [*questions, "ask_none"]
+        return ops.Decide(
+            approval_id=self.one(known),
+            verdict=self.one([ApprovalState.APPROVED, ApprovalState.DENIED]),
+            by=self.one(["7", "8"]),
+            reason=self.data.draw(TEXTS),
+            always=self.data.draw(st.booleans()),
+            now=self.data.draw(TIMES),
+        )
+
+    def expire(self) -> ops.Expire:
+        """Time goes by."""
+        return ops.Expire(now=self.data.draw(TIMES))
+
+    def end_waiting(self) -> ops.EndWaiting:
+        """Somebody does not want to wait any more."""
+        waiting = [
+            name for name, turn in self.model.turns.items() if turn.state is TurnState.WAITING
+        ]
+        names = waiting if waiting and self.mostly() else list(self.model.turns)
+        return ops.EndWaiting(turn_id=self.one(names), detail="stopped", now=self.data.draw(TIMES))
+
+    def revoke(self) -> ops.Revoke:
+        """A tool is to ask again."""
+        granted = [*self.model.grants, ("conv", "default", "send")]
+        conversation, profile, tool = self.one(granted)
+        return ops.Revoke(conversation_id=conversation, profile=profile, tool=tool)
 
     def renew(self) -> ops.Renew:
         """An owner is alive."""

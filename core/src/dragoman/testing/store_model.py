@@ -16,12 +16,14 @@ import attrs
 
 from dragoman.keys import ConversationKey
 from dragoman.messages import Address
-from dragoman.states import DeliveryState, EventState, TurnState
+from dragoman.states import ApprovalState, DeliveryState, EventState, TurnState
 from dragoman.store import operations as ops
 from dragoman.testing.store_model_rows import (
     ModelCall,
     ModelDelivery,
     ModelEvent,
+    ModelledCall,
+    ModelQuestion,
     ModelRecord,
     ModelTurn,
 )
@@ -42,6 +44,12 @@ class StoreModel:
     """By session and namespace, the newest last."""
     calls: dict[str, ModelCall] = attrs.field(factory=dict)
     """By effect key."""
+    questions: dict[str, ModelQuestion] = attrs.field(factory=dict)
+    """By id, in the order in which they were asked."""
+    grants: dict[tuple[str, str, str], str] = attrs.field(factory=dict)
+    """By conversation, profile and tool: who granted it."""
+    requests: dict[str, ModelledCall] = attrs.field(factory=dict)
+    """Calls of models by their ids, the newest last."""
     values: dict[tuple[str, str], str] = attrs.field(factory=dict)
     sessions: dict[SessionKey, str] = attrs.field(factory=dict)
     keys: dict[ConversationKey, int] = attrs.field(factory=dict)
@@ -87,7 +95,45 @@ class StoreModel:
         return None
 
     def backlog(self) -> list[str]:
-        """Return free sessions with waiting events, those that wait longest first."""
+        """Return sessions in which a turn can begin, or go on."""
+        return [*self.decided(), *self._free()]
+
+    def decided(self) -> list[str]:
+        """Return the sessions of turns that can go on from their pause, the oldest first."""
+        found = [
+            turn
+            for name, turn in self.turns.items()
+            if turn.state is TurnState.WAITING and not self.open_questions(name)
+        ]
+        found.sort(key=lambda turn: (turn.wish.now, turn.wish.turn_id))
+        return [turn.session_id for turn in found]
+
+    def asked(self, turn_id: str) -> list[ModelQuestion]:
+        """Return all that a turn has asked."""
+        return [one for one in self.questions.values() if one.turn_id == turn_id]
+
+    def open_questions(self, turn_id: str) -> list[ModelQuestion]:
+        """Return what a turn has asked, and nobody has decided."""
+        return [one for one in self.asked(turn_id) if one.verdict is ApprovalState.OPEN]
+
+    def approval(self, one: ModelQuestion) -> ops.Approval:
+        """Return a question as a reader sees it."""
+        session_id = self.turns[one.turn_id].session_id
+        number, profile, _ = self.session_key(session_id)
+        return ops.Approval(
+            question=one.question,
+            turn_id=one.turn_id,
+            session_id=session_id,
+            conversation_id=self.conversations[number],
+            profile=profile,
+            asked_at=one.asked_at,
+            verdict=one.verdict,
+            decided_by=one.decided_by,
+            decided_at=one.decided_at,
+            reason=one.reason,
+        )
+
+    def _free(self) -> list[str]:
         waiting = {
             session_id: queued[0].id
             for session_id in self.sessions.values()
@@ -114,6 +160,14 @@ class StoreModel:
     def parts(self, turn_id: str) -> list[ModelDelivery]:
         """Return the rows of a turn's reply, in the order in which they were made."""
         return [part for part in self.deliveries.values() if part.turn_id == turn_id]
+
+    def growing(self, turn_id: str) -> tuple[ops.KnownPart, ...]:
+        """Return the rows of a turn that are being made."""
+        return tuple(
+            ops.KnownPart(delivery_id=row.id, native_id=row.native_id, shown=row.shown or "")
+            for row in self.parts(turn_id)
+            if row.growing
+        )
 
     def items(self, session_id: str, namespace: str) -> list[str]:
         """Return the items of a list's newest generation."""
@@ -170,14 +224,18 @@ class StoreModel:
         turn = ModelTurn(wish, first.session_id, wish.lease_until, wish.owner)
         self.turns[wish.turn_id] = turn
         self.adopt(wish.turn_id, events)
-        address = first.inbound.address
+        self.open_row(wish.turn_id, wish)
+
+    def open_row(self, turn_id: str, wish: ops.Adoption) -> None:
+        """Make the row that what a turn says next goes into."""
+        first = self.inputs(turn_id)[0].inbound
         self.deliveries[wish.delivery_id] = ModelDelivery(
             wish.delivery_id,
-            wish.turn_id,
+            turn_id,
             0,
-            address,
+            first.address,
             DeliveryState.SENDING,
-            first.inbound.reply_to,
+            first.reply_to,
             created_at=wish.now,
         )
 
@@ -197,9 +255,9 @@ class StoreModel:
     def first_grant(
         self, wish: ops.Adoption | None, answer: ops.TurnGrant | None
     ) -> ops.TurnGrant | None:
-        """Return what a wish was given, as long as nobody has begun that turn again."""
+        """Return what a wish was given, as long as that turn has not gone on otherwise."""
         turn = self.turns.get(wish.turn_id) if wish else None
-        if wish is None or turn is None or turn.attempt > 1 or turn.state is not TurnState.RUNNING:
+        if wish is None or turn is None or turn.fence > 1 or turn.state is not TurnState.RUNNING:
             return None
         return self.grant(turn, (ops.KnownPart(delivery_id=wish.delivery_id),), answer)
 
@@ -208,16 +266,18 @@ class StoreModel:
     ) -> ops.TurnGrant:
         """Return the grant of a running turn."""
         number, profile, runtime = self.session_key(turn.session_id)
+        conversation = learn(self.conversations, number, answer.conversation_id if answer else "")
+        asked = self.asked(turn.wish.turn_id) if turn.saved is not None else ()
         return ops.TurnGrant(
             lease=ops.TurnLease(turn.wish.turn_id, turn.fence, turn.session_id),
-            conversation_id=learn(
-                self.conversations, number, answer.conversation_id if answer else ""
-            ),
+            conversation_id=conversation,
             profile=profile,
             runtime=runtime,
             inputs=tuple(event.stored for event in self.inputs(turn.wish.turn_id)),
             parts=parts,
             attempt=turn.attempt,
+            saved=turn.saved,
+            decided=tuple(map(self.approval, asked)),
         )
 
 

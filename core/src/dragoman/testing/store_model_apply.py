@@ -10,6 +10,7 @@ from dragoman.states import TurnState
 from dragoman.store import operations as ops
 from dragoman.testing import store_model_deliveries as deliveries
 from dragoman.testing import store_model_events as events
+from dragoman.testing import store_model_pauses as pauses
 from dragoman.testing import store_model_turns as turns
 from dragoman.testing.store_model import StoreModel
 from dragoman.testing.store_model_recovery import recover
@@ -24,9 +25,15 @@ _RULES: Final[dict[type[ops.Operation[Any]], Callable[[StoreModel, Any, Any], An
     ops.Adopt: turns.adopt,
     ops.Absorb: turns.absorb,
     ops.Finish: turns.finish,
+    ops.Pause: pauses.pause,
+    ops.EndWaiting: pauses.end_waiting,
+    ops.Decide: pauses.decide,
+    ops.Expire: pauses.expire,
+    ops.Revoke: pauses.revoke,
     ops.Renew: turns.renew,
     ops.Reset: turns.reset,
     ops.AppendRecords: turns.append_records,
+    ops.KeepCalls: turns.keep_calls,
     ops.BeginTool: turns.begin_tool,
     ops.EndTool: turns.end_tool,
     ops.Recover: recover,
@@ -54,4 +61,7 @@ def _holds(model: StoreModel, op: ops.Operation[Any], lease: ops.TurnLease) -> b
     if turn is None or lease.fence != turn.fence:
         return False
     again = isinstance(op, ops.Finish) and (turn.state, turn.ended_at) == (op.state, op.now)
+    if isinstance(op, ops.Pause) and turn.state is TurnState.WAITING:
+        asked = model.questions.get(op.questions[0].id)
+        again = asked is not None and asked.turn_id == lease.turn_id
     return again or turn.state is TurnState.RUNNING

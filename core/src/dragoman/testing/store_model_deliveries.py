@@ -30,7 +30,7 @@ def open_part(model: StoreModel, op: ops.OpenPart, _: object) -> None:
 def shown(model: StoreModel, op: ops.Shown, _: object) -> None:
     """Note what the turn's own part shows."""
     row = model.deliveries.get(op.delivery_id)
-    if row and row.turn_id == op.lease.turn_id:
+    if row and row.turn_id == op.lease.turn_id and row.growing:
         row.native_id, row.shown = op.native_id, op.text
 
 

@@ -19,6 +19,12 @@ def recover(model: StoreModel, op: ops.Recover, answer: ops.Recovered) -> ops.Re
         and turn.owner != op.owner
         and (op.everyone or turn.lease_until < op.boot)
     ]
+    waiting = [turn for turn in lost if turn.saved is not None and turn.attempt < op.attempts]
+    lost = [turn for turn in lost if turn not in waiting]
+    for turn in waiting:
+        turn.move(TurnState.WAITING)
+        turn.fence += 1
+        turn.attempt += 1
     lost.sort(key=lambda turn: model.inputs(turn.wish.turn_id)[0].id)
     again = [turn for turn in lost if _may_run_again(model, op, turn)]
     ended = [turn for turn in lost if turn not in again]
@@ -35,6 +41,7 @@ def recover(model: StoreModel, op: ops.Recover, answer: ops.Recovered) -> ops.Re
     return ops.Recovered(
         interrupted=tuple(sorted(turn.wish.turn_id for turn in ended)),
         again=granted,
+        waiting=tuple(sorted(turn.wish.turn_id for turn in waiting)),
         uncertain=uncertain,
         expired=expired,
     )
@@ -45,6 +52,7 @@ def _may_run_again(model: StoreModel, op: ops.Recover, turn: ModelTurn) -> bool:
     return (
         model.session_key(turn.session_id)[1] in op.retry
         and turn.attempt < op.attempts
+        and not model.asked(turn.wish.turn_id)
         and all(
             call.read_only for call in model.calls.values() if call.turn_id == turn.wish.turn_id
         )
@@ -63,15 +71,11 @@ def _begin_again(
     model.take_back(name)
     for event in model.inputs(name):
         model.record(event)
-    parts = tuple(
-        ops.KnownPart(delivery_id=row.id, native_id=row.native_id, shown=row.shown or "")
-        for row in sorted(model.parts(name), key=lambda row: row.part)
-    )
-    return model.grant(turn, parts, answer)
+    return model.grant(turn, model.growing(name), answer)
 
 
 def _interrupt(model: StoreModel, op: ops.Recover, parts: Sequence[ModelDelivery]) -> None:
-    rows = sorted(parts, key=lambda row: row.part)
+    rows = [row for row in parts if row.growing]
     last = next((row for row in reversed(rows) if row.native_id), rows[0])
     for row in rows:
         if row is last:

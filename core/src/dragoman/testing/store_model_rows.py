@@ -10,6 +10,7 @@ from dragoman.states import (
     DELIVERY_EDGES,
     EVENT_EDGES,
     TURN_EDGES,
+    ApprovalState,
     DeliveryState,
     EventState,
     TurnState,
@@ -62,7 +63,10 @@ class ModelTurn:
     ended_at: float | None = None
     failure: FailureKind | None = None
     detail: str = ""
-    usage: Usage = attrs.field(factory=Usage)
+    usage: dict[str, Usage] = attrs.field(factory=dict)
+    """By model."""
+    saved: str | None = None
+    """What a pause has kept, until something is done that cannot be repeated."""
 
     def move(self, state: TurnState) -> None:
         """Change the state, along an edge."""
@@ -103,6 +107,11 @@ class ModelDelivery:
         self.place, self.ready_at = place, now
 
     @property
+    def growing(self) -> bool:
+        """Whether it is being made by its turn."""
+        return self.state is DeliveryState.SENDING and self.place is None
+
+    @property
     def owed(self) -> ops.Delivery:
         """The part as a reader of the ledger sees it."""
         return ops.Delivery(
@@ -132,6 +141,19 @@ class ModelRecord:
 
 
 @attrs.define(eq=False)
+class ModelQuestion:
+    """A question, and what was decided."""
+
+    question: ops.Question
+    turn_id: str
+    asked_at: float
+    verdict: ApprovalState = ApprovalState.OPEN
+    decided_by: str = ""
+    decided_at: float | None = None
+    reason: str = ""
+
+
+@attrs.define(eq=False)
 class ModelCall:
     """A call in the journal."""
 
@@ -143,3 +165,12 @@ class ModelCall:
     begun_at: float
     result: str | None = None
     ended_at: float | None = None
+
+
+@attrs.define(eq=False)
+class ModelledCall:
+    """A call of a model; ``sent`` is ``None`` where it is not kept."""
+
+    turn_id: str
+    session_id: str
+    sent: tuple[str, ...] | None

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dragoman.states import DeliveryState, EventState, TurnState
+from dragoman.states import EventState, TurnState
 from dragoman.store import operations as ops
 from dragoman.testing.store_model import StoreModel
-from dragoman.testing.store_model_rows import ModelCall, ModelDelivery
+from dragoman.testing.store_model_pauses import account, go_on, keep, settle_parts
+from dragoman.testing.store_model_rows import ModelCall
 
 
 def adopt(model: StoreModel, op: ops.Adopt, answer: ops.TurnGrant | None) -> ops.TurnGrant | None:
-    """Begin a turn with what waits."""
+    """Begin a turn with what waits, or go on with one that paused and has its answers."""
+    gone_on = go_on(model, op)
+    if gone_on:
+        return model.grant(gone_on, model.growing(gone_on.wish.turn_id), answer)
     model.take_over(op.session_id, op.adoption)
     return model.first_grant(op.adoption, answer)
 
@@ -28,9 +32,10 @@ def finish(model: StoreModel, op: ops.Finish, answer: ops.Ended) -> ops.Ended:
     if turn.state is TurnState.RUNNING:
         turn.move(op.state)
         turn.ended_at, turn.failure = op.now, op.failure
-        turn.detail, turn.usage = op.detail, op.usage
+        turn.detail, turn.saved = op.detail, None
+        account(model, op)
         _settle_inputs(model, op)
-        _settle_parts(model, op)
+        settle_parts(model, op)
         if op.take_back:
             model.take_back(op.lease.turn_id)
         if op.adoption:
@@ -45,29 +50,6 @@ def _settle_inputs(model: StoreModel, op: ops.Finish) -> None:
         event.move(state, "" if answered else op.detail or op.state.value)
         event.item = ""
         state = EventState.MERGED if answered else state
-
-
-def _settle_parts(model: StoreModel, op: ops.Finish) -> None:
-    rows = model.parts(op.lease.turn_id)
-    for part in op.parts:
-        row = model.deliveries.setdefault(
-            part.delivery_id,
-            ModelDelivery(
-                part.delivery_id,
-                op.lease.turn_id,
-                part.number,
-                rows[0].address,
-                part.state,
-                created_at=op.now,
-            ),
-        )
-        assert row.state is part.state or row.move(part.state)
-        row.part, row.text, row.file = part.number, part.text, part.file
-        row.buttons = part.buttons
-        row.owe(next(model.places), op.now)
-    for row in rows:
-        if row.place is None:
-            row.move(DeliveryState.ABANDONED)
 
 
 def renew(model: StoreModel, op: ops.Renew, _: object) -> tuple[str, ...]:
@@ -101,6 +83,7 @@ def reset(model: StoreModel, op: ops.Reset, _: object) -> bool:
 
 def append_records(model: StoreModel, op: ops.AppendRecords, _: object) -> None:
     """Add a batch that is new."""
+    model.turns[op.lease.turn_id].saved = None
     if not model.has_batch(op.batch) and (op.items or op.new_generation):
         name = (op.lease.session_id, op.namespace)
         model.append(name, op.batch, op.items, op.lease.turn_id, op.new_generation)
@@ -108,6 +91,7 @@ def append_records(model: StoreModel, op: ops.AppendRecords, _: object) -> None:
 
 def begin_tool(model: StoreModel, op: ops.BeginTool, _: object) -> ops.Journalled:
     """Note a call; one that changes nothing, and has no result, may begin once more."""
+    model.turns[op.lease.turn_id].saved = None
     call = model.calls.setdefault(
         op.effect_key,
         ModelCall(op.lease.turn_id, op.call_key, op.tool, op.read_only, op.lease.fence, op.now),
@@ -123,3 +107,8 @@ def end_tool(model: StoreModel, op: ops.EndTool, _: object) -> None:
     call = model.calls.get(op.effect_key)
     if call and call.turn_id == op.lease.turn_id and call.result is None:
         call.result, call.ended_at = op.result, op.now
+
+
+def keep_calls(model: StoreModel, op: ops.KeepCalls, _: object) -> None:
+    """Note calls of models, whose turn runs."""
+    keep(model, op.lease, op.kept)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dragoman.messages import Address
-from dragoman.states import EventState
+from dragoman.states import ApprovalState, EventState
 from dragoman.store.codec import lane_column
 from dragoman.store.sqlite import SqliteStore
 from dragoman.testing.store_choices import CHANNELS
@@ -24,6 +24,7 @@ async def check_queries(store: SqliteStore, model: StoreModel) -> None:
     assert list(await read.undecided(model.events)) == undecided
     await _check_sessions(store, model)
     await _check_waiting(store, model)
+    await _check_questions(store, model)
     values = sorted((name, value) for (_, name), value in model.values.items())
     assert list(await read.values("c", "")) == values
     assert list(await read.values("c", "a")) == [v for v in values if v[0].startswith("a")]
@@ -98,6 +99,27 @@ async def _check_said(store: SqliteStore, model: StoreModel) -> None:
     }
     found = [await store.read.at_work(Address("stub", one), 1 << 40) for one in CHANNELS]
     assert {each for place in found for each in place} == at_work
+
+
+async def _check_questions(store: SqliteStore, model: StoreModel) -> None:
+    """What people can decide, and what they have granted."""
+    read = store.read
+    undecided = [one for one in model.questions.values() if one.verdict is ApprovalState.OPEN]
+    asked = {one.question.id: model.approval(one) for one in undecided}
+    assert {one.question.id: one for one in await read.open_questions()} == asked
+    for session_id in model.sessions.values():
+        found = [one.question.id for one in await read.open_questions(session_id)]
+        mine = [one for one in asked.values() if one.session_id == session_id]
+        assert sorted(found) == sorted(one.question.id for one in mine)
+    expiries = [one.question.expires_at for one in undecided]
+    assert await read.next_expiry() == (min(expiries) if expiries else None)
+    for one in list(model.questions.values())[-2:]:
+        assert await read.approval(one.question.id) == model.approval(one)
+        inputs = [event.stored for event in model.inputs(one.turn_id)]
+        assert list(await read.turn_inputs(one.turn_id)) == inputs
+    for key in model.grants:
+        assert await read.granted(*key)
+    assert not await read.granted("conv", "default", "send")
 
 
 async def _check_records(store: SqliteStore, model: StoreModel) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final
+
+import attrs
 
 from dragoman.states import (
     DELIVERY_EDGES,
@@ -77,6 +80,9 @@ async def check_rows(store: SqliteStore, model: StoreModel) -> None:
     await _check_deliveries(store, model)
     await _check_records(store, model)
     await _check_calls(store, model)
+    await _check_questions(store, model)
+    await _check_usage(store, model)
+    await _check_asked(store, model)
 
 
 async def _check_events(store: SqliteStore, model: StoreModel) -> None:
@@ -102,7 +108,7 @@ async def _check_turns(store: SqliteStore, model: StoreModel) -> None:
     assert await _rows(
         store,
         "SELECT id, session_id, state, fence, attempt, owner, lease_until, ended_at, failure,"
-        " detail, requests FROM agent_runs",
+        " detail FROM agent_runs",
     ) == _sorted(
         (
             turn.wish.turn_id,
@@ -115,7 +121,6 @@ async def _check_turns(store: SqliteStore, model: StoreModel) -> None:
             turn.ended_at,
             turn.failure.value if turn.failure else None,
             turn.detail,
-            turn.usage.requests,
         )
         for turn in model.turns.values()
     )
@@ -174,6 +179,76 @@ async def _check_calls(store: SqliteStore, model: StoreModel) -> None:
         )
         for key, call in model.calls.items()
     )
+
+
+async def _check_questions(store: SqliteStore, model: StoreModel) -> None:
+    """Invariant 8: what was asked, word for word, and who decided it first."""
+    assert await _rows(
+        store,
+        "SELECT id, turn_id, call_id, tool, arguments, expires_at, asked_at, verdict, decided_at,"
+        " decided_by, reason FROM approvals",
+    ) == _sorted(
+        (
+            name,
+            asked.turn_id,
+            asked.question.call_id,
+            asked.question.tool,
+            asked.question.arguments,
+            asked.question.expires_at,
+            asked.asked_at,
+            asked.verdict.value,
+            asked.decided_at,
+            asked.decided_by,
+            asked.reason,
+        )
+        for name, asked in model.questions.items()
+    )
+    assert await _rows(
+        store, "SELECT conversation_id, profile, tool, granted_by FROM grants"
+    ) == _sorted((*name, by) for name, by in model.grants.items())
+    saved = await _rows(store, "SELECT id, saved FROM agent_runs WHERE saved IS NOT NULL")
+    assert saved == _sorted(
+        (name, turn.saved) for name, turn in model.turns.items() if turn.saved is not None
+    )
+
+
+async def _check_usage(store: SqliteStore, model: StoreModel) -> None:
+    """What is used is added up, by turn and model."""
+    assert await _rows(
+        store,
+        "SELECT turn_id, requests, input_tokens, output_tokens, model, cached_tokens,"
+        " reasoning_tokens, cost FROM turn_usage",
+    ) == _sorted(
+        (turn.wish.turn_id, *attrs.astuple(usage))
+        for turn in model.turns.values()
+        for usage in turn.usage.values()
+    )
+
+
+async def _check_asked(store: SqliteStore, model: StoreModel) -> None:
+    """Each request that is kept can be put together again, and no piece is there for nothing."""
+    pieces = {
+        (row[0], row[1]): row[2]
+        for row in await _rows(store, "SELECT session_id, number, text FROM model_pieces")
+    }
+    rows = await _rows(store, "SELECT id, session_id, turn_id, pieces FROM model_calls")
+    used = set()
+    found = []
+    for id_, session_id, turn_id, ranges in rows:
+        names = [
+            (session_id, number)
+            for first, last in json.loads(ranges or "[]")
+            for number in range(first, last + 1)
+        ]
+        used.update(names)
+        sent = tuple(pieces[name] for name in names) if ranges else None
+        found.append((id_, session_id, turn_id, sent))
+    assert _sorted(found) == _sorted(
+        (id_, call.session_id, call.turn_id, call.sent) for id_, call in model.requests.items()
+    )
+    assert used == set(pieces)
+    texts = [(name[0], text) for name, text in pieces.items()]
+    assert len(texts) == len(set(texts))
 
 
 async def _check_open_turns(store: SqliteStore) -> None:

@@ -80,6 +80,36 @@ async def _finish(scene: Scene) -> ops.Finish:
     return scene.finish(grant)
 
 
+async def _pause(scene: Scene) -> ops.Pause:
+    return scene.pause(await scene.running())
+
+
+async def _decide(scene: Scene) -> ops.Decide:
+    pause = await _pause(scene)
+    await scene.store.apply(pause)
+    return scene.decide(pause, always=True)
+
+
+async def _expire(scene: Scene) -> ops.Expire:
+    await scene.store.apply(await _pause(scene))
+    return ops.Expire(now=NOW + 60)
+
+
+async def _end_waiting(scene: Scene) -> ops.EndWaiting:
+    pause = await _pause(scene)
+    await scene.store.apply(pause)
+    return ops.EndWaiting(turn_id=pause.lease.turn_id, detail="stopped", now=NOW)
+
+
+async def _revoke(scene: Scene) -> ops.Revoke:
+    decided = await scene.store.apply(await _decide(scene))
+    assert decided is not None
+    known = decided.approval
+    return ops.Revoke(
+        conversation_id=known.conversation_id, profile=known.profile, tool=known.question.tool
+    )
+
+
 async def _renew(scene: Scene) -> ops.Renew:
     await scene.running()
     return ops.Renew(owner="me", lease_until=200.0)
@@ -145,6 +175,10 @@ async def _append_records(scene: Scene) -> ops.AppendRecords:
     )
 
 
+async def _keep_calls(scene: Scene) -> ops.KeepCalls:
+    return scene.keep_calls(await scene.running())
+
+
 async def _put_value(scene: Scene) -> ops.PutValue:
     del scene
     return ops.PutValue(component="memories.notes", name="a", value="1")
@@ -165,6 +199,11 @@ SAMPLES: Final[dict[type[ops.Operation[Any]], Sample]] = {
     ops.Adopt: Sample(_adopt),
     ops.Absorb: Sample(_absorb),
     ops.Finish: Sample(_finish),
+    ops.Pause: Sample(_pause),
+    ops.Decide: Sample(_decide),
+    ops.Expire: Sample(_expire),
+    ops.EndWaiting: Sample(_end_waiting),
+    ops.Revoke: Sample(_revoke, lambda _: False),
     ops.Reset: Sample(_reset),
     ops.Renew: Sample(_renew),
     ops.Recover: Sample(_recover, lambda _: ops.Recovered()),
@@ -177,6 +216,7 @@ SAMPLES: Final[dict[type[ops.Operation[Any]], Sample]] = {
     ops.BeginTool: Sample(_begin_tool),
     ops.EndTool: Sample(_end_tool),
     ops.AppendRecords: Sample(_append_records),
+    ops.KeepCalls: Sample(_keep_calls),
     ops.PutValue: Sample(_put_value),
     ops.DeleteValue: Sample(_delete_value, lambda _: False),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
@@ -13,7 +13,7 @@ import attrs
 from dragoman.errors import StaleLease
 from dragoman.keys import ConversationKey, new_id
 from dragoman.messages import Address, Inbound, Sender
-from dragoman.states import DeliveryState, TurnState
+from dragoman.states import ApprovalState, DeliveryState, TurnState
 from dragoman.store import operations as ops
 from dragoman.store.sqlite import SqliteStore
 
@@ -123,6 +123,45 @@ class Scene:
             now=NOW,
         )
 
+    def pause(self, grant: ops.TurnGrant, *calls: str) -> ops.Pause:
+        """Return the pause of a turn that asks about one call, or about several."""
+        return ops.Pause(
+            lease=grant.lease,
+            saved="a state",
+            questions=tuple(
+                ops.Question(
+                    id=new_id("ask"),
+                    call_id=call,
+                    tool="send",
+                    arguments="{}",
+                    expires_at=NOW + 60,
+                )
+                for call in calls or ("call_1",)
+            ),
+            parts=(ops.Part(delivery_id=grant.parts[-1].delivery_id, number=0, text="May I?"),),
+            notices=(self.notice(),),
+            now=NOW,
+        )
+
+    def decide(
+        self,
+        pause: ops.Pause,
+        number: int = 0,
+        *,
+        verdict: ApprovalState = ApprovalState.APPROVED,
+        by: str = "7",
+        always: bool = False,
+    ) -> ops.Decide:
+        """Return a decision on one of a pause's questions."""
+        return ops.Decide(
+            approval_id=pause.questions[number].id,
+            verdict=verdict,
+            by=by,
+            reason="as I say",
+            always=always,
+            now=NOW + 1,
+        )
+
     def begin_tool(
         self, grant: ops.TurnGrant, *, call: str = "1", read_only: bool = False
     ) -> ops.BeginTool:
@@ -140,6 +179,28 @@ class Scene:
         """Return the end of a call in a turn."""
         key = f"{grant.lease.turn_id}/{call}"
         return ops.EndTool(lease=grant.lease, effect_key=key, result='"done"', now=NOW)
+
+    def kept(self, *sent: Sequence[str], turns: int = 2) -> ops.KeptCalls:
+        """Return calls that sent these pieces."""
+        calls = [
+            ops.KeptCall(
+                id=new_id("call"),
+                model="large",
+                begun_at=NOW,
+                ended_at=NOW + 1,
+                outcome="completed",
+                request_id="req_1",
+                response_id="resp_1",
+                pieces=tuple(pieces),
+            )
+            for pieces in sent
+        ]
+        return ops.KeptCalls(tuple(calls), turns)
+
+    def keep_calls(self, grant: ops.TurnGrant, *, turns: int = 2) -> ops.KeepCalls:
+        """Return two calls of a turn, of which the second repeats the first."""
+        kept = self.kept(["[", "one", "]"], ["[", "one", ",two", "]"], turns=turns)
+        return ops.KeepCalls(lease=grant.lease, kept=kept)
 
     def shown(self, grant: ops.TurnGrant, text: str) -> ops.Shown:
         """Return what the first part of a turn shows."""

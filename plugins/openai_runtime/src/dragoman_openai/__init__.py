@@ -1,6 +1,7 @@
 """Agents written with the OpenAI Agents SDK, as a runtime of dragoman.
 
-`TurnContext` is what the tools of such an agent find as their context.
+`TurnContext` is what the tools of such an agent find as their context, `HistoryFacts` what a
+function is told that shortens histories.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from typing import Any
 
 from anyio import to_thread
 
-from dragoman import Component, Host, Runtime, hookimpl
+from dragoman import Component, Host, Inspects, Runtime, hookimpl
+from dragoman_openai.budget import HistoryFacts as HistoryFacts
 from dragoman_openai.config import OpenAIConfig as OpenAIConfig
 from dragoman_openai.context import TurnContext as TurnContext
 
@@ -19,7 +21,7 @@ from dragoman_openai.context import TurnContext as TurnContext
 @hookimpl
 def dragoman_runtimes() -> Iterable[Component[Any, Runtime]]:
     """Register the runtime ``openai``; the SDK runs on asyncio only."""
-    return (Component("openai", OpenAIConfig, _open, backends=("asyncio",)),)
+    return (Component("openai", OpenAIConfig, _open, backends=("asyncio",), inspector=_inspector),)
 
 
 @asynccontextmanager
@@ -27,6 +29,12 @@ async def _open(config: OpenAIConfig, host: Host) -> AsyncIterator[Runtime]:
     opener = await to_thread.run_sync(_load)
     async with opener(config, host) as runtime:
         yield runtime
+
+
+def _inspector(config: OpenAIConfig, name: str, profile: str) -> Inspects:
+    from dragoman_openai.inspection import make_inspector
+
+    return make_inspector(config, name, profile)
 
 
 def _load() -> Callable[[OpenAIConfig, Host], AbstractAsyncContextManager[Runtime]]:

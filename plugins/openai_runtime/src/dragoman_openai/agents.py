@@ -33,6 +33,7 @@ class Agents:
     _config: OpenAIConfig
     servers: McpServers = attrs.field(factory=McpServers)
     shared: Graph | None = None
+    """The agents of all profiles; ``None`` where each has its own."""
     _make: Callable[[str], object] | None = None
     ready: Callable[[Graph], None] = attrs.field(default=lambda _: None)
     _made: dict[str, Graph] = attrs.field(factory=dict)

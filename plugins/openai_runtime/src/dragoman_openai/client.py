@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final, TypeAlias
 
 import httpx2
 from agents import (
@@ -16,6 +17,7 @@ from agents.retry import RetryDecision, RetryPolicyContext
 from openai import AsyncOpenAI
 
 from dragoman import NetworkPolicy
+from dragoman_openai import calls
 from dragoman_openai.agent_tables import ModelTable
 from dragoman_openai.config import OFFICIAL_SERVER, OpenAIConfig
 
@@ -25,13 +27,18 @@ _CONNECTIONS: Final = httpx2.Limits(
 _POOL_TIMEOUT: Final = 30.0
 """Seconds that a call waits for a free connection: as many turns run as there are connections."""
 
+ResponseHook: TypeAlias = Callable[[httpx2.Response], Awaitable[None]]
+
 _TRANSIENT: Final = frozenset({408, 429, 500, 502, 503, 504, 529})
 _LONGEST_WAIT: Final = 20.0
 """Seconds. A service that asks for more is not waited for: the person is told instead."""
 
 
 def make_client(
-    config: OpenAIConfig, network: NetworkPolicy, server: ModelTable | None = None
+    config: OpenAIConfig,
+    network: NetworkPolicy,
+    on_response: Sequence[ResponseHook] = (),
+    server: ModelTable | None = None,
 ) -> AsyncOpenAI:
     """Return a client without retries of its own: repeats are counted in one place."""
     where = config if server is None else server
@@ -48,6 +55,7 @@ def make_client(
         timeout=timeout,
         limits=_CONNECTIONS,
         follow_redirects=True,
+        event_hooks=calls.hooks(on_response),
     )
     return AsyncOpenAI(
         api_key=key.reveal() if key is not None else "none",
@@ -61,7 +69,7 @@ def make_client(
 def run_config(config: OpenAIConfig, models: ModelProvider, **changes: Any) -> RunConfig:
     """Return what all runs have in common; ``changes`` are one run's own settings."""
     return RunConfig(
-        model_provider=models,
+        model_provider=calls.WatchedProvider(models),
         model_settings=ModelSettings(
             retry=ModelRetrySettings(max_retries=config.retries, policy=_may_repeat),
             include_usage=True,  # servers with chat completions tell it only if asked

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 from zoneinfo import ZoneInfo
@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import attrs
 from attrs.validators import and_, deep_iterable, ge, gt, optional
 
-from dragoman import Secret
+from dragoman import Finding, Secret
 from dragoman_openai.agent_tables import (
     AgentTable,
     McpTable,
@@ -20,10 +20,18 @@ from dragoman_openai.agent_tables import (
     is_server,
 )
 from dragoman_openai.agent_tables import described as _help
+from dragoman_openai.session_table import UNPROVEN, Continuation, SessionTable
 
 OFFICIAL_SERVER: Final = "https://api.openai.com/v1"
 LITELLM: Final = "litellm"
 """What a model's name begins with that LiteLLM is to call."""
+
+
+_NOT_FENCED: Final = (
+    "not fenced: {} takes writes of a turn that has lost its session; each is checked just before"
+)
+_UNPROVEN: Final = "unproven: {} was never run against the real server by its tests"
+_TRY: Final = "try it before people rely on it"
 
 
 def _is_zone(_: object, __: attrs.Attribute[str], value: str) -> None:
@@ -140,6 +148,16 @@ class OpenAIConfig:
     max_turns: int = attrs.field(
         default=20, validator=ge(1), metadata=_help("most model calls of one turn")
     )
+    continuation: Continuation = attrs.field(
+        default="session",
+        metadata=_help(
+            "how a conversation goes on: by a session, or by what the model service keeps"
+        ),
+    )
+    session: SessionTable | None = attrs.field(
+        default=None,
+        metadata=_help("where the session's history is kept; in dragoman's own store by default"),
+    )
     history_items: int = attrs.field(
         default=200,
         validator=ge(1),
@@ -149,6 +167,27 @@ class OpenAIConfig:
         default=None,
         validator=optional(ge(1)),
         metadata=_help("budget of the history in tokens, estimated at four bytes each"),
+    )
+    context_window: int | None = attrs.field(
+        default=None,
+        validator=optional(ge(1)),
+        metadata=_help(
+            "the model's context window in tokens; what is sent is kept below it, by estimate"
+        ),
+    )
+    history_reserve: int | None = attrs.field(
+        default=None,
+        validator=optional(ge(0)),
+        metadata=_help(
+            "tokens of the context window that are kept for the answer; a quarter by default"
+        ),
+    )
+    history: str | None = attrs.field(
+        default=None,
+        validator=optional(is_reference),
+        metadata=_help(
+            "a function of your own, as module:function, that leaves out or shortens what is sent"
+        ),
     )
     request_timeout: float = attrs.field(
         default=300.0,
@@ -177,6 +216,7 @@ class OpenAIConfig:
                 "the agent here, or set the others in the agent's own code"
             )
             raise ValueError(msg)
+        _check_window(self.context_window, self.history_reserve)
         alone = [
             key
             for key in ("instructions", "instructions_file", "tools", "name")
@@ -200,6 +240,58 @@ class OpenAIConfig:
                 "or set base_url where the model server takes no key"
             )
             raise ValueError(msg)
+        self._check_session()
+
+    @property
+    def fenced(self) -> bool:
+        """Whether a turn that has lost its session can write no more of its history."""
+        outside = self.session is not None and self.session.outside
+        return not outside and self.continuation != "conversation"
+
+    def notices(self) -> Sequence[Finding]:
+        """Return what ``dragoman check`` says of settings that promise less than others."""
+        if self.fenced:
+            return ()
+        kind = self.session.backend if self.session is not None else "conversations"
+        place = (
+            f"session.backend {kind!r}" if self.session else f"continuation {self.continuation!r}"
+        )
+        found = [Finding("warning", _NOT_FENCED.format(place))]
+        if kind in UNPROVEN:
+            found.append(Finding("warning", _UNPROVEN.format(place), _TRY))
+        return found
+
+    def _check_session(self) -> None:
+        session = self.session or SessionTable()
+        if self.continuation != "session" and self.session is not None:
+            msg = (
+                f"continuation {self.continuation!r} and session exclude each other; remove the "
+                'session table, or set continuation = "session"'
+            )
+            raise ValueError(msg)
+        for needs, what in (
+            (self.continuation != "session", f"continuation {self.continuation!r}"),
+            (session.backend == "conversations", "session.backend 'conversations'"),
+            (session.compact is not None, "session.compact"),
+        ):
+            if needs and self.api == "chat":
+                msg = f'{what} needs api = "responses"; the chat interface has nothing like it'
+                raise ValueError(msg)
+        if session.compact is not None and session.compact.above >= self.history_items:
+            msg = (
+                "session.compact.above must be less than history_items "
+                f"({self.history_items}), else the history is cut before it is compacted"
+            )
+            raise ValueError(msg)
+
+
+def _check_window(window: int | None, reserve: int | None) -> None:
+    if reserve is not None and window is None:
+        msg = "history_reserve is a part of context_window, which is missing; set it, too"
+        raise ValueError(msg)
+    if window is not None and (reserve or 0) >= window:
+        msg = f"history_reserve leaves nothing of context_window; set it below {window}"
+        raise ValueError(msg)
 
 
 _DESCRIBED: Final = (

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import agents
+import attrs
 import httpx2
 import openai
 
@@ -48,13 +50,18 @@ _CODES: Final[dict[str, FailureKind]] = {
 _CODE: Final = re.compile(r"\b(?:code|reason)='?([a-z_]+)")
 _NO_END: Final = "did not produce a final response"
 _BROKEN: Final = re.compile(
-    r"no tool (?:output|call) found for"
+    r"no (?:tool|function|computer|custom tool|shell) (?:call )?(?:output|call) found for"
     r"|without its required"
     r"|must be followed by tool messages"
     r"|must be a response to a prece+ding message with"
-    r"|item with id '?rs_\w+'? not found",
-    re.IGNORECASE,
+    r"|item with id '?\w+'? not found"
+    r"|duplicate item found with id"
+    r"|encrypted content\b.*\bcould not be (?:verified|decrypted|decoded)",
+    re.IGNORECASE | re.DOTALL,
 )
+_REFUSED: Final = frozenset({400, 422})
+_REMEMBERED: Final = 1024
+_LOST: Final = frozenset({"previous_response_not_found", "conversation_not_found"})
 _WORD: Final = re.compile(r"[\w.-]{1,80}", re.ASCII)
 
 
@@ -69,6 +76,40 @@ def classify(error: BaseException) -> Failed:
 def is_broken_history(error: BaseException) -> bool:
     """Whether a model service refused the history because an item lacks its other half."""
     return isinstance(error, openai.APIError) and _BROKEN.search(error.message) is not None
+
+
+@attrs.define(eq=False)
+class Refusals:
+    """Requests that the model service refused last, by session.
+
+    The same refusal twice, with nothing between, lies in what both had: the history.
+    """
+
+    _last: OrderedDict[str, str] = attrs.field(factory=OrderedDict)
+
+    def repeated(self, session_id: str, error: BaseException) -> bool:
+        """Note how a run failed; return whether the one before failed by the same refusal."""
+        refused = isinstance(error, openai.APIStatusError) and error.status_code in _REFUSED
+        if not refused or classify(error).kind is not FailureKind.INTERNAL:
+            self.forget(session_id)
+            return False
+        before, now = self._last.get(session_id), f"{type(error).__name__} {_code(error)}"
+        self._last[session_id] = now
+        self._last.move_to_end(session_id)
+        if len(self._last) > _REMEMBERED:
+            self._last.popitem(last=False)
+        return before == now
+
+    def forget(self, session_id: str) -> None:
+        """Note that a run was not refused."""
+        self._last.pop(session_id, None)
+
+
+def is_lost(error: BaseException) -> bool:
+    """Whether a model service does not know the past that it was named."""
+    if isinstance(error, openai.NotFoundError):
+        return True
+    return isinstance(error, openai.BadRequestError) and error.code in _LOST
 
 
 def _kind(error: BaseException) -> FailureKind:

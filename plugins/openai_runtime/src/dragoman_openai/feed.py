@@ -23,9 +23,13 @@ class Feed:
     _parts: list[str] = attrs.field(factory=list)
     _wake: anyio.Event = attrs.field(factory=anyio.Event)
     _closed: bool = False
+    _idle: anyio.Event = attrs.field(factory=anyio.Event)
+    """Set while the reader has dealt with all that is there, and wants more."""
 
     def put(self, event: RunEvent) -> None:
-        """Add an event."""
+        """Add an event; behind the end it is too late for one."""
+        if self._closed:
+            return
         if isinstance(event, TextDelta):
             if event.block != self._block:
                 self._flush()
@@ -34,7 +38,12 @@ class Feed:
         else:
             self._flush()
             self._events.append(event)
+        self._idle = anyio.Event()
         self._wake.set()
+
+    async def taken(self) -> None:
+        """Wait until the reader has dealt with every event so far."""
+        await self._idle.wait()
 
     def close(self, end: RunEnd) -> None:
         """Add the end event; nothing may follow it."""
@@ -52,6 +61,7 @@ class Feed:
             if self._closed:
                 raise StopAsyncIteration
             self._wake = anyio.Event()
+            self._idle.set()
             await self._wake.wait()
 
     def _flush(self) -> None:

@@ -11,7 +11,9 @@ import attrs
 from agents import Agent, FunctionTool, Handoff, HostedMCPTool, RunContextWrapper
 
 from dragoman_openai import file_tools, memory_tools
+from dragoman_openai.calls import watched
 from dragoman_openai.guardrails import judging_what_is_new
+from dragoman_openai.inner import showing
 from dragoman_openai.journal import NO_RULES, ToolRules, is_threaded, journalled
 from dragoman_openai.mcp_served import McpServers, asks
 from dragoman_openai.mcp_tools import serve
@@ -41,6 +43,23 @@ class Graph:
         )
 
     @property
+    def everyone(self) -> tuple[AnyAgent, ...]:
+        """All agents, those that are used as tools among them."""
+        return tuple(reachable(self.root, inner=True))
+
+    @property
+    def asking(self) -> frozenset[str]:
+        """The names of what asks a person first: tools, and MCP servers."""
+        return frozenset(
+            name
+            for agent in self.everyone
+            for name in (
+                *(tool_name(tool) for tool in agent.tools if _asks(tool)),
+                *(server.name for server in agent.mcp_servers if asks(server)),
+            )
+        )
+
+    @property
     def threaded(self) -> frozenset[str]:
         """The names of tools that are plain functions: they run in threads, and never stop early."""
         return frozenset(
@@ -56,28 +75,14 @@ class Graph:
 
 
 def problems(root: AnyAgent) -> list[str]:
-    """Return what would fail at the first message, or would run without anybody's consent."""
-    found: list[str] = []
+    """Return what would fail at the first message."""
     names: dict[str, AnyAgent] = {}
-    for agent in reachable(root, inner=True):
-        if names.setdefault(agent.name, agent) is not agent:
-            found.append(
-                f"two agents are named {agent.name!r}; the agent that goes on with a "
-                "conversation is remembered by its name, so give each its own"
-            )
-        found += (
-            f"tools of MCP server {server.name!r} of agent {agent.name!r} ask for approval, and "
-            "this runtime has no way to ask a person; remove the server or its approval rule"
-            for server in agent.mcp_servers
-            if asks(server)
-        )
-        found += (
-            f"tool {tool_name(tool)!r} of agent {agent.name!r} asks for approval, and this "
-            "runtime has no way to ask a person; remove the tool or its approval rule"
-            for tool in agent.tools
-            if _asks(tool)
-        )
-    return found
+    return [
+        f"two agents are named {agent.name!r}; the agent that goes on with a "
+        "conversation is remembered by its name, so give each its own"
+        for agent in reachable(root, inner=True)
+        if names.setdefault(agent.name, agent) is not agent
+    ]
 
 
 def build(root: AnyAgent, rules: ToolRules = NO_RULES, servers: McpServers | None = None) -> Graph:
@@ -108,6 +113,7 @@ def build(root: AnyAgent, rules: ToolRules = NO_RULES, servers: McpServers | Non
 def _copied(agent: AnyAgent, rules: ToolRules, served: McpServers) -> AnyAgent:
     copied = agent.clone(
         tools=_tools(agent, rules),
+        model=watched(agent.model),
         input_guardrails=[judging_what_is_new(each) for each in agent.input_guardrails],
         mcp_servers=[served.of(server) for server in agent.mcp_servers],
     )
@@ -166,7 +172,7 @@ def _tools(agent: AnyAgent, rules: ToolRules) -> list[Any]:
     own = attrs.evolve(rules, read_only=_READ_ONLY)
     added = [*memory_tools.memory_tools(), *file_tools.file_tools()]
     return [
-        *(journalled(tool, rules) for tool in agent.tools),
+        *(journalled(showing(tool), rules) for tool in agent.tools),
         *(journalled(tool, own) for tool in added if tool.name not in taken),
     ]
 

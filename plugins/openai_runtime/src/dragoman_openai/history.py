@@ -30,11 +30,15 @@ _OUTPUTS: Final[dict[str, str]] = {
     "program": "program_output",
 }
 _OUTPUT_TYPES: Final = frozenset(_OUTPUTS.values())
+TAG: Final = "dragoman_event"
+"""A key of a person's message whose history is kept outside: which event it was."""
 _BYTES_PER_TOKEN: Final = 4
+_UNIQUE: Final = 20
 _FILE: Final = re.compile(r"^\[[^\[\]\n]+ [0-9]+\.[0-9]+[:\]]", re.MULTILINE)
 """How `dragoman.TurnInput.words` names a file."""
 
-_Pair: TypeAlias = tuple[str, str]
+Pair: TypeAlias = tuple[str, str]
+"""The type of an output, and the id that it shares with its call."""
 
 
 @attrs.frozen
@@ -54,6 +58,7 @@ def decode(stored: Iterable[str]) -> list[Item]:
         except ValueError:
             continue
         if isinstance(value, dict):
+            value.pop(TAG, None)
             items.append(value)
     return items
 
@@ -118,14 +123,37 @@ def within(items: list[Item], tokens: int) -> list[Item]:
 
 
 def repair(items: Sequence[Item]) -> list[Item]:
-    """Leave out calls without output, outputs without call, and reasoning that led to neither.
+    """Leave out calls without output, outputs without call, reasoning that led to neither, and
+    what comes twice.
 
     A call and its output belong together only inside one turn. Of several pairs with the same
     call id the newest stays: some servers use ids again, and could not tell the pairs apart.
     """
-    whole = _complete(items)
-    whole -= _loose_reasoning(items, whole)
-    return [item for index, item in enumerate(items) if index in whole]
+    kept = whole(items)
+    return [item for index, item in enumerate(items) if index in kept]
+
+
+def whole(items: Sequence[Item]) -> set[int]:
+    """Return the indexes of what `repair` leaves."""
+    kept = _complete(items) - repeated(items)
+    return kept - _loose_reasoning(items, kept)
+
+
+def repeated(items: Sequence[Item]) -> set[int]:
+    """Return the indexes of items that come again later, the same under the same id.
+
+    Only long ids count: they are unique wherever a server makes such, and short ones are not.
+    """
+    newest: dict[str, int] = {}
+    for index, item in enumerate(items):
+        identity = item.get("id")
+        if isinstance(identity, str) and len(identity) >= _UNIQUE:
+            newest[identity] = index
+    return {
+        index
+        for index, item in enumerate(items)
+        if (last := newest.get(str(item.get("id")), index)) > index and items[last] == item
+    }
 
 
 def is_user(item: Item) -> bool:
@@ -143,6 +171,11 @@ def is_assistant(item: Item) -> bool:
     return item.get("role") == "assistant"
 
 
+def is_output(item: Item) -> bool:
+    """Whether it is what came of a call."""
+    return item.get("type") in _OUTPUT_TYPES
+
+
 def call_id(item: Item) -> str | None:
     """Return the id of a call or an output that belongs to a pair."""
     value = item.get("call_id")
@@ -153,10 +186,10 @@ def call_id(item: Item) -> str | None:
 def _complete(items: Sequence[Item]) -> set[int]:
     """Return the indexes of all items but the halves of pairs."""
     kept: set[int] = set()
-    pairs: dict[_Pair, tuple[int, int]] = {}
-    waiting: dict[_Pair, int] = {}
+    pairs: dict[Pair, tuple[int, int]] = {}
+    waiting: dict[Pair, int] = {}
     for index, item in enumerate(items):
-        call, output = _roles(item)
+        call, output = roles(item)
         if is_user(item):
             waiting.clear()
         if call is not None:
@@ -169,7 +202,7 @@ def _complete(items: Sequence[Item]) -> set[int]:
     return kept.union(*pairs.values())
 
 
-def _roles(item: Item) -> tuple[_Pair | None, _Pair | None]:
+def roles(item: Item) -> tuple[Pair | None, Pair | None]:
     """Return (pair it opens, pair it closes) of an item."""
     kind = item.get("type")
     if kind == "mcp_approval_request":
@@ -193,19 +226,22 @@ def _loose_reasoning(items: Sequence[Item], whole: set[int]) -> set[int]:
     leads_on = before_call = False
     for index in reversed(range(len(items))):
         item = items[index]
-        opens, closes = _roles(item)
-        if _is_reasoning(item):
+        opens, closes = roles(item)
+        if is_reasoning(item):
             if not leads_on:
                 loose.add(index)
         elif opens is not None and index not in whole:
             leads_on = before_call
+        elif closes is None and index not in whole:
+            continue  # it comes again later
         else:
             leads_on = closes is None and not is_user(item)
             before_call = opens is not None
     return loose
 
 
-def _is_reasoning(item: Item) -> bool:
+def is_reasoning(item: Item) -> bool:
+    """Whether it is what the model thought before what it did."""
     return item.get("type") == "reasoning"
 
 

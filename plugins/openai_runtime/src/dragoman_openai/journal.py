@@ -7,12 +7,15 @@ down by the run's hooks.
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import inspect
 import itertools
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final, TypeAlias
 
+import anyio
 import attrs
 from agents import FunctionTool, RunContextWrapper, Tool
 from agents.tool_context import ToolContext
@@ -44,11 +47,33 @@ _Invoke: TypeAlias = Callable[[ToolContext[Any], str], Awaitable[Any]]
 
 @attrs.define(eq=False)
 class Journal:
-    """The journal of one turn. ``failed`` holds the ids of calls that raised: those stay begun."""
+    """The journal of one turn. ``failed`` holds the ids of calls that raised: those stay begun.
+
+    ``working`` has the tools that run now, by call: some go on although they were cancelled.
+    """
 
     host: TurnHost
     failed: set[str] = attrs.field(factory=set)
+    working: dict[str, str] = attrs.field(factory=dict)
+    _quiet: anyio.Event = attrs.field(factory=anyio.Event)
     _others: Iterator[int] = attrs.field(factory=lambda: itertools.count(1))
+
+    @contextmanager
+    def works(self, call: ToolContext[Any], tool: str) -> Iterator[None]:
+        """Count a call as working."""
+        self.working[call.tool_call_id] = tool
+        try:
+            yield
+        finally:
+            del self.working[call.tool_call_id]
+            if not self.working:
+                self._quiet.set()
+
+    async def quiet(self) -> None:
+        """Wait until no call works any more."""
+        while self.working:
+            self._quiet = anyio.Event()
+            await self._quiet.wait()
 
     async def other_begins(self, tool: Tool) -> None:
         """Write down that a tool begins whose call the SDK does not describe; it is never ended."""
@@ -88,7 +113,20 @@ def journalled(tool: Tool, rules: ToolRules) -> Tool:
     outer.on_invoke_tool = _asking(inner, journal_name(tool), rules)
     if outer.timeout_seconds is None and not is_threaded(tool):
         outer.timeout_seconds = rules.timeout
+    if tool.needs_approval is not False:
+        outer.needs_approval = _unless_granted(tool)
     return outer
+
+
+def _unless_granted(tool: FunctionTool) -> Callable[..., Awaitable[bool]]:
+    """Return the tool's rule for asking, which people can end for their conversation."""
+    rule = tool.needs_approval
+
+    async def asks(run: RunContextWrapper[Any], parameters: dict[str, Any], call_id: str) -> bool:
+        wanted = await rule(run, parameters, call_id) if callable(rule) else rule
+        return wanted and not await run.context.journal.host.granted(tool.name)
+
+    return asks
 
 
 def journal_name(tool: FunctionTool) -> str:
@@ -118,13 +156,35 @@ def _asking(tool: FunctionTool, name: str, rules: ToolRules) -> _Invoke:
         call.context = attrs.evolve(
             turn, call_key=decision.call_key, effect_key=decision.effect_key
         )
-        result = await tool.on_invoke_tool(call, arguments)
-        if call.tool_call_id not in turn.journal.failed:
-            await host.tool_ended(decision, _as_text(tool, result))
+        with turn.journal.works(call, tool.qualified_name):
+            work = asyncio.ensure_future(tool.on_invoke_tool(call, arguments))
+            cancelled = await _until_done(work, wait=is_threaded(tool))
+            result = work.result()
+            if call.tool_call_id not in turn.journal.failed:
+                await host.tool_ended(decision, _as_text(tool, result))
+        if cancelled is not None:
+            raise cancelled
         return result
 
     setattr(invoke, _THREADED, is_threaded(tool))
     return invoke
+
+
+async def _until_done(work: asyncio.Future[Any], *, wait: bool) -> asyncio.CancelledError | None:
+    """Wait for a tool; return how this was cancelled meanwhile.
+
+    With ``wait`` the tool is not cancelled: it runs in a thread, which nobody can end. It has ended
+    when this returns, and what came of it can be written down.
+    """
+    cancelled: asyncio.CancelledError | None = None
+    while not work.done():
+        try:
+            await asyncio.wait({work})
+        except asyncio.CancelledError as error:
+            cancelled = error
+            if not wait:
+                work.cancel()
+    return cancelled
 
 
 def _as_text(tool: FunctionTool, result: object) -> str:

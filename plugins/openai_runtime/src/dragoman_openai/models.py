@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import attrs
@@ -14,7 +14,7 @@ from openai import AsyncOpenAI
 
 from dragoman import NetworkPolicy
 from dragoman_openai.agent_tables import ModelTable
-from dragoman_openai.client import make_client
+from dragoman_openai.client import ResponseHook, make_client
 from dragoman_openai.config import LITELLM, OpenAIConfig
 
 MISSING: Final = 'LiteLLM is missing; pip install "dragoman-openai[litellm]"'
@@ -54,16 +54,18 @@ def needs_litellm(config: OpenAIConfig, model: str) -> bool:
     return bool(slash) and (server == LITELLM or (table is not None and table.api == LITELLM))
 
 
-def make_models(config: OpenAIConfig, network: NetworkPolicy) -> Models:
+def make_models(
+    config: OpenAIConfig, network: NetworkPolicy, on_response: Sequence[ResponseHook] = ()
+) -> Models:
     """Return the model servers of a table, without touching the network."""
-    main = make_client(config, network)
+    main = make_client(config, network, on_response)
     clients = [main]
     others: dict[str, ModelProvider] = {LITELLM: LiteLLM(config)}
     for name, table in config.models.items():
         if table.api == LITELLM:
             others[name] = LiteLLM(config, table)
             continue
-        client = make_client(config, network, table)
+        client = make_client(config, network, on_response, table)
         clients.append(client)
         others[name] = OpenAIProvider(openai_client=client, use_responses=table.api != "chat")
     own = OpenAIProvider(openai_client=main, use_responses=config.api != "chat")

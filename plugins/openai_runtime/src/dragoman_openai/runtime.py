@@ -13,28 +13,45 @@ from anyio.abc import TaskGroup
 
 from dragoman import (
     EncodedInput,
+    FailureKind,
     Finding,
     Host,
+    ManifestError,
+    NetworkPolicy,
+    Records,
     RunEvent,
     Runtime,
     RuntimeCapabilities,
+    RuntimeFailed,
     TurnHost,
     TurnInput,
     TurnRequest,
 )
-from dragoman_openai import agents, errors
+from dragoman_openai import agents, errors, trimming
+from dragoman_openai.backends import open_backend
+from dragoman_openai.backends.backend import Backend
+from dragoman_openai.backends.records import OutsideRecords
+from dragoman_openai.calls import watch
+from dragoman_openai.compaction import Compactor
 from dragoman_openai.config import OpenAIConfig
 from dragoman_openai.feed import Feed
 from dragoman_openai.graph import Graph
-from dragoman_openai.history import Limits, encode, well_formed
+from dragoman_openai.history import TAG, Item, Limits, encode, well_formed
 from dragoman_openai.journal import Journal, JournalledContext
+from dragoman_openai.last_event import Bounding
 from dragoman_openai.models import Models, make_models
+from dragoman_openai.past import OutsidePast, Past, SessionPast
+from dragoman_openai.server_past import MARKS, ServerPast, unfit
 from dragoman_openai.session import NAMESPACE, RecordsSession
+from dragoman_openai.session_table import SessionTable
+from dragoman_openai.trimming import Trim, Trimming
 from dragoman_openai.turn import TurnHooks, TurnRun
 from dragoman_openai.warmup import warm_up
 from dragoman_openai.writes import Writes
 
 AGENT_NAMESPACE = f"{NAMESPACE}.agent"
+OUTSIDE = f"{NAMESPACE}.outside"
+"""Under which name a history is kept outside."""
 LATE = "[This came too late to be part of the previous message, to which it belongs.]"
 """Told to the model before the text of such a message."""
 _THREADED = (
@@ -53,12 +70,23 @@ class OpenAIRuntime:
     _host: Host
     _agents: agents.Agents
     _models: Models
+    _trimming: Trimming
+    _backend: Backend | None = None
+    _refusals: errors.Refusals = attrs.field(factory=errors.Refusals)
     _warm: anyio.Event = attrs.field(factory=anyio.Event)
 
     @property
     def capabilities(self) -> RuntimeCapabilities:
-        """Answers stream, tools are journalled; runs neither pause for a decision nor resume."""
-        return RuntimeCapabilities(stream=True, journal=True)
+        """What a session allows; where the model service keeps the past, runs neither pause nor steer."""
+        ours = self._config.continuation == "session"
+        return RuntimeCapabilities(
+            stream=True,
+            journal=True,
+            approve=ours,
+            resume=ours,
+            steer=ours,
+            fenced=self._config.fenced,
+        )
 
     async def warm_up(self) -> None:
         """Let the SDK build in a worker thread what it needs; turns wait for the end of it."""
@@ -79,7 +107,9 @@ class OpenAIRuntime:
     def encode_input(self, message: TurnInput) -> EncodedInput:
         """Return the message as the item of a person in the history."""
         text = f"{LATE}\n{message.words}" if message.late else message.words
-        item = {"role": "user", "content": well_formed(text)}
+        item: Item = {"role": "user", "content": well_formed(text)}
+        if self._backend is not None and self._backend.opaque:
+            item[TAG] = message.event_id
         return EncodedInput(NAMESPACE, encode(item))
 
     @asynccontextmanager
@@ -102,30 +132,79 @@ class OpenAIRuntime:
     async def _run(self, request: TurnRequest, host: TurnHost, feed: Feed, writes: Writes) -> None:
         """Make the run's parts and run it. Failing to make them is the end of the turn, too."""
         await self._warm.wait()
+        watch(host, feed, self._host.clock)
         try:
             graph = await self._agents.of(request.profile)
+            if found := unfit(graph, self._config.continuation):
+                raise RuntimeFailed(FailureKind.INTERNAL, found)
         except Exception as error:  # noqa: BLE001 - the operator's function may raise anything
             feed.close(errors.classify(error))
             return
-        session = RecordsSession(
-            request.session_id,
-            host.records(NAMESPACE),
-            Limits(self._config.history_items, self._config.history_tokens),
-            writes,
+        past = self._past(request, host, writes)
+        trim = Trim(
+            trimming=self._trimming,
+            session_id=request.session_id,
+            profile=request.profile,
+            clock=self._host.clock,
+            log=self._host.log,
         )
         run = TurnRun(
             config=self._config,
             models=self._models,
             graph=graph,
-            context=self._context(request, host, session),
-            session=session,
-            hooks=TurnHooks(host.records(AGENT_NAMESPACE), writes),
+            context=self._context(request, host, past.session),
+            past=past,
+            hooks=TurnHooks(host.records(AGENT_NAMESPACE), writes, trim),
+            trim=trim,
+            refusals=self._refusals,
             writes=writes,
             feed=feed,
             clock=self._host.clock,
             log=self._host.log,
+            request=request,
+            steers=self.capabilities.steer,
         )
-        await run.run()
+        try:
+            await run.run()
+        finally:
+            await past.close()
+
+    def _past(self, request: TurnRequest, host: TurnHost, writes: Writes) -> Past:
+        """Return this turn's way to its history."""
+        config, log = self._config, self._host.log
+        inbox: Records = host.records(NAMESPACE)
+        limits = Limits(config.history_items, config.history_tokens)
+        if config.continuation != "session":
+            return ServerPast(
+                session=RecordsSession(request.session_id, inbox, limits, writes),
+                way=config.continuation,
+                client=self._models.main,
+                records=inbox,
+                marks=host.records(MARKS),
+                limits=limits,
+                request=request,
+                writes=writes,
+                log=log,
+            )
+        compact = config.session.compact if config.session is not None else None
+        compactor = Compactor(compact, self._models.main, log) if compact is not None else None
+        if self._backend is None:
+            session = RecordsSession(request.session_id, inbox, limits, writes)
+            return SessionPast(session, log, compactor)
+        outside = OutsideRecords(
+            self._backend, host, host.records(OUTSIDE), request.session_id, self._host.clock
+        )
+        session = RecordsSession(request.session_id, outside, limits, writes)
+        return OutsidePast(
+            session,
+            log,
+            compactor,
+            outside=outside,
+            inbox=inbox,
+            request=request,
+            writes=writes,
+            window=limits.items,
+        )
 
     def _context(
         self, request: TurnRequest, host: TurnHost, session: RecordsSession
@@ -164,14 +243,40 @@ class OpenAIRuntime:
         tasks.start_soon(self.warm_up)
 
 
+def _load(
+    config: OpenAIConfig, table: str, network: NetworkPolicy
+) -> tuple[agents.Agents, Trimming]:
+    """Load what a table refers to; raise every problem of it at once. Runs operator code."""
+    problems: list[str] = []
+    made = trimmed = None
+    try:
+        made = agents.load(config, table, network)
+    except ManifestError as error:
+        problems += error.problems
+    try:
+        trimmed = trimming.load(config, table)
+    except ManifestError as error:
+        problems += error.problems
+    if made is None or trimmed is None:
+        raise ManifestError(problems)
+    return made, trimmed
+
+
 @asynccontextmanager
 async def open_runtime(config: OpenAIConfig, host: Host) -> AsyncIterator[Runtime]:
     """Make the agents and the clients; connect to MCP servers only; close all at the end."""
-    made = await to_thread.run_sync(agents.load, config, host.name, host.network)
-    models = await to_thread.run_sync(make_models, config, host.network)
-    runtime = OpenAIRuntime(config, host, made, models)
+    made, trimmed = await to_thread.run_sync(_load, config, host.name, host.network)
+    if made.shared is not None and (found := unfit(made.shared, config.continuation)):
+        raise ManifestError([f"{host.name}.continuation: {found}"])
+    bounding = (Bounding(host.clock, host.log),)
+    models = await to_thread.run_sync(make_models, config, host.network, bounding)
+    table = config.session or SessionTable()
     try:
-        async with anyio.create_task_group() as tasks:
+        async with (
+            open_backend(table, host, models.main) as backend,
+            anyio.create_task_group() as tasks,
+        ):
+            runtime = OpenAIRuntime(config, host, made, models, trimmed, backend)
             runtime.begin(tasks)
             yield runtime
             tasks.cancel_scope.cancel()

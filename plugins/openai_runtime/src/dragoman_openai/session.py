@@ -44,6 +44,8 @@ class RecordsSession:
     stored_calls: set[str] = attrs.field(factory=set, init=False)
     """The ids of the calls and outputs that this run has stored."""
 
+    _newest_only: bool = attrs.field(default=False, init=False)
+
     async def get_items(
         self, limit: int | None = None, *, wrapper: RunContextWrapper[Any] | None = None
     ) -> list[TResponseInputItem]:
@@ -54,7 +56,7 @@ class RecordsSession:
         del wrapper
         if limit is None:
             stored = await self._records.read(self._limits.items)
-            items = await self._shaped(stored)
+            items = _newest(stored) if self._newest_only else await self._shaped(stored)
             self.names_files = history.names_files(items)
             return _typed(items)
         newest = await self._records.read(min(limit, self._limits.items))
@@ -88,11 +90,21 @@ class RecordsSession:
         del wrapper
         await self._begin_anew(())
 
-    async def keep_last_turn(self) -> None:
-        """Begin a history of the newest turn only, for a service that refuses what is before."""
-        stored = await self._records.read(self._limits.items)
-        kept = history.repair(history.last_turn(history.decode(stored)))
-        await self._begin_anew([history.encode(item) for item in kept])
+    def keep_last_turn(self) -> None:
+        """Give the newest turn only, for a service that refuses what is before it.
+
+        A new generation begins with it when the run stores something: then the service has taken
+        it. As long as it has not, the history stays what it was.
+        """
+        self._newest_only = True
+
+    async def stored(self) -> list[Item]:
+        """Return the newest items as they are stored, as many as a model may be sent."""
+        return history.decode(await self._records.read(self._limits.items))
+
+    async def replace(self, items: Sequence[Item]) -> None:
+        """Begin a history of these items, in one write."""
+        await self._begin_anew([history.encode(item) for item in items])
 
     async def _shaped(self, stored: Sequence[str]) -> list[Item]:
         if sum(map(len, stored)) <= _LOOP_SIZE:
@@ -103,7 +115,12 @@ class RecordsSession:
         encoded = [history.encode(item) for item in items]
 
         async def append() -> None:
-            await self._records.append(encoded)
+            if self._newest_only:
+                kept = _newest(await self._records.read(self._limits.items))
+                await self._records.new_generation([*map(history.encode, kept), *encoded])
+                self._newest_only = False
+            else:
+                await self._records.append(encoded)
             self.stored_messages += sum(map(history.is_assistant, items))
             self.stored_calls.update(filter(None, map(history.call_id, items)))
 
@@ -111,6 +128,10 @@ class RecordsSession:
 
     async def _begin_anew(self, stored: Sequence[str]) -> None:
         await self._writes(lambda: self._records.new_generation(stored))
+
+
+def _newest(stored: Sequence[str]) -> list[Item]:
+    return history.repair(history.last_turn(history.decode(stored)))
 
 
 def _typed(items: list[Item]) -> list[TResponseInputItem]:

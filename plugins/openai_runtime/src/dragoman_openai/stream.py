@@ -8,6 +8,7 @@ unique on every server.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
@@ -23,6 +24,7 @@ from dragoman import (
     TextDelta,
     Thinking,
     ToolFinished,
+    ToolProgress,
     ToolStarted,
 )
 
@@ -37,6 +39,20 @@ _TEXT: Final = frozenset({"response.output_text.delta", "response.refusal.delta"
 _REASONING: Final = frozenset(
     {"response.reasoning_summary_text.delta", "response.reasoning_text.delta"}
 )
+_INPUT: Final = frozenset(
+    {
+        "response.function_call_arguments.delta",
+        "response.custom_tool_call_input.delta",
+        "response.mcp_call_arguments.delta",
+        "response.code_interpreter_call_code.delta",
+    }
+)
+"""A model writes what a tool is given."""
+_HOSTED: Final = re.compile(r"response\.\w+_call\.(searching|interpreting|generating)")
+"""How far a call is that the model service runs itself."""
+STEP: Final = 1000
+"""Characters of a tool's input after each of which people are told how much it is by now. What it
+says is not shown: it may hold anything, and everybody in the place would see it."""
 
 
 @attrs.define(eq=False)
@@ -59,7 +75,6 @@ class Translator:
 
     _handoff_tools: frozenset[str]
     failed_calls: set[str] = attrs.field(factory=set)
-    _agent: str = ""
     _response: int = 0
     _between: bool = True
     _blocks: dict[str, _Block] = attrs.field(factory=dict)
@@ -67,6 +82,10 @@ class Translator:
     _settled: int = 0
     _calls: dict[str, str] = attrs.field(factory=dict)
     _finished: set[str] = attrs.field(factory=set)
+    _named: dict[int, str] = attrs.field(factory=dict)
+    """The calls of this response, by output."""
+    _inputs: dict[str, int] = attrs.field(factory=dict)
+    """Characters of input so far, by call id."""
     _characters: int = 0
 
     def translate(self, event: StreamEvent) -> Iterator[RunEvent]:
@@ -75,8 +94,10 @@ class Translator:
             yield from self._raw(event.data)
         elif event.type == "run_item_stream_event":
             yield from self._item(event)
-        else:
-            self._agent = event.new_agent.name
+
+    def goes_on(self, identity: str, tool: str) -> Iterator[RunEvent]:
+        """Yield the begin of a call that was announced before a pause."""
+        yield from self._start(identity, tool)
 
     def texts(self, skip: int = 0) -> list[str]:
         """Return the texts of all messages so far, oldest first, without the first ``skip``."""
@@ -96,17 +117,23 @@ class Translator:
             self._count(data.delta)
             yield Thinking(data.delta)
         elif kind == "response.output_item.added":
+            self._named[getattr(data, "output_index", -1)] = _identity(data.item)
             yield from self._call_named(data.item)
+        elif kind in _INPUT:
+            yield from self._input(self._named.get(data.output_index, ""), data.delta)
         elif kind == "response.output_item.done":
             yield from self._output_done(data)
         elif kind in _ENDS:
             self._between = True
+        elif hosted := _HOSTED.fullmatch(kind):
+            yield from self._progress(data.item_id, hosted.group(1))
 
     def _begin_response(self) -> None:
         self._response += 1
         self._between = False
         self._messages = []
         self._settled = 0
+        self._named.clear()
 
     def _delta(self, output: int, text: str) -> Iterator[RunEvent]:
         if text:
@@ -120,12 +147,26 @@ class Translator:
         if item.type == "message":
             yield from self._settle(self._message(data.output_index), message_text(item))
         elif _is_hosted(item):
-            yield from self._finish(item.id, failed=getattr(item, "status", "") == "failed")
+            broken = getattr(item, "status", "") == "failed" or getattr(item, "error", None)
+            yield from self._finish(item.id, failed=bool(broken))
+        elif self._inputs.get(_identity(item), 0) >= STEP:
+            yield from self._progress(_identity(item), "")
 
     def _call_named(self, item: Any) -> Iterator[RunEvent]:
-        identity = getattr(item, "call_id", None) or (item.id if _is_hosted(item) else None)
-        if identity and item.type.endswith("_call"):
+        if identity := _identity(item):
             yield from self._start(identity, _tool_name(item))
+
+    def _input(self, identity: str, more: str) -> Iterator[RunEvent]:
+        """Say after each `STEP` how much a tool is given."""
+        self._count(more)
+        before = self._inputs.get(identity, 0)
+        size = self._inputs[identity] = before + len(more)
+        if size // STEP > before // STEP:
+            yield from self._progress(identity, f"{size} characters of input")
+
+    def _progress(self, identity: str, text: str) -> Iterator[RunEvent]:
+        if identity in self._calls and identity not in self._finished:
+            yield ToolProgress(identity, text)
 
     def _item(self, event: RunItemStreamEvent) -> Iterator[RunEvent]:
         item: Any = event.item
@@ -167,7 +208,7 @@ class Translator:
     def _start(self, identity: str, tool: str) -> Iterator[RunEvent]:
         if identity not in self._calls and tool not in self._handoff_tools:
             self._calls[identity] = tool
-            yield ToolStarted(identity, tool, self._agent)
+            yield ToolStarted(identity, tool)
 
     def _finish(self, identity: str, *, failed: bool) -> Iterator[RunEvent]:
         tool = self._calls.get(identity)
@@ -196,6 +237,15 @@ def _is_hosted(item: Any) -> bool:
     return item.type.endswith("_call") and not getattr(item, "call_id", None)
 
 
+def _identity(item: Any) -> str:
+    """Return the id of a tool call, or an empty text for what is none."""
+    if not item.type.endswith("_call"):
+        return ""
+    return str(getattr(item, "call_id", None) or (item.id if _is_hosted(item) else ""))
+
+
 def _tool_name(item: Any) -> str:
     name = getattr(item, "name", None)
+    if item.type == "mcp_call":
+        return f"{item.server_label}.{name}"
     return name if isinstance(name, str) else item.type.removesuffix("_call")

@@ -91,7 +91,13 @@ class TelegramConfig:
         default=False,
         metadata={"help": "whether an @name that the agent writes notifies the one named"},
     )
-
+    rich: Literal["auto", "off"] = attrs.field(
+        default="off",
+        metadata={
+            "help": "auto: what has headings, lists, tables or formulas is sent as a rich message, "
+            "which some of Telegram's apps cannot show; off: formatted text that all can"
+        },
+    )
     drafts: bool = attrs.field(
         default=False,
         metadata={

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from dragoman_telegram.fields import Json, as_int, as_map, as_text, one_line
+from dragoman_telegram.fields import Json, as_int, as_map, as_text, one_line, whole
+from dragoman_telegram.richtext import lines_of
 
 
 def words_of(message: Json) -> str:
-    """Return the text or the caption; empty where there is none."""
-    return as_text(message.get("text")) or as_text(message.get("caption"))
+    """Return the text or the caption, or what a rich message says; empty where there is none."""
+    words = as_text(message.get("text")) or as_text(message.get("caption"))
+    if words or "rich_message" not in message:
+        return words
+    blocks = as_map(message["rich_message"]).get("blocks")
+    return whole("\n".join(line for line in lines_of(blocks) if line))
 
 
 def stand_in(message: Json) -> str:

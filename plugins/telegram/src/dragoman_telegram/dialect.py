@@ -10,6 +10,7 @@ import attrs
 from dragoman import LengthUnit
 from dragoman_telegram.blocks import Converter
 from dragoman_telegram.formatted import Formatted
+from dragoman_telegram.rich import Rich, RichConverter
 
 MAX_TEXT: Final = 4096
 """UTF-16 units of a message, as people see it."""
@@ -22,6 +23,13 @@ class TelegramDialect:
     """Counts in UTF-16 units what people see, and knows what the server does to a text."""
 
     _converter: Converter = attrs.field(repr=False)
+    _rich: RichConverter | None = attrs.field(default=None, repr=False)
+
+    @classmethod
+    def load(cls, *, mentions: bool = False, rich: bool = False) -> TelegramDialect:
+        """Load the parsers, which takes a while."""
+        more = RichConverter.load(mentions=mentions) if rich else None
+        return cls(Converter.load(mentions=mentions), more)
 
     def length(self, markdown: str) -> int:
         """Return the length of the converted text in UTF-16 units, as the server counts it."""
@@ -39,6 +47,13 @@ class TelegramDialect:
     def normal(self, markdown: str) -> str:
         """Return the text that people see of Markdown, as ``sendMessage`` answers with it."""
         return self._converter.convert(markdown).text
+
+    def rich(self, markdown: str) -> Rich | None:
+        """Return the blocks of a text that has what entities cannot show; ``None`` for others.
+
+        Whatever is within the limit as ``length`` counts it can be shown in either form.
+        """
+        return self._rich.convert(markdown) if self._rich else None
 
     def sent(self, text: str, *, plain: bool) -> Formatted:
         """Return what a message is sent as."""

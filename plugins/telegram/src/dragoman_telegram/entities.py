@@ -13,7 +13,8 @@ from typing import Any
 import attrs
 
 from dragoman_telegram.account import Account
-from dragoman_telegram.fields import as_int, as_list, as_map, as_text
+from dragoman_telegram.fields import Json, as_int, as_list, as_map, as_text
+from dragoman_telegram.richtext import called
 
 
 @attrs.frozen
@@ -53,6 +54,15 @@ def read_entities(text: str, raw: Any) -> list[Entity]:
             kind = as_text(item.get("type"))
             found.append(Entity(kind, index[offset], index[offset + length], user))
     return found
+
+
+def read_rich(text: str, message: Json, me: Account) -> list[Entity]:
+    """Return where a rich message, whose words are ``text``, names the bot; of others, nothing."""
+    name = f"@{me.username}"
+    if name.casefold() not in called(as_map(message.get("rich_message")).get("blocks")):
+        return []
+    found = re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE)
+    return [Entity("mention", match.start(), match.end()) for match in found]
 
 
 def read_text(text: str, entities: Sequence[Entity], me: Account, *, commands: bool) -> Reading:

@@ -17,13 +17,16 @@ Styles: TypeAlias = frozenset[Style]
 
 PLAIN: Final[Styles] = frozenset()
 CODE: Final = ("code", "")
+FORMULA: Final = ("formula", "")
+"""What only a rich message can show."""
+LINK: Final = "text_link"
 QUOTE: Final = ("blockquote", "")
 MAX_ENTITIES: Final = 100
 """How many entities of a message count; the server drops the others."""
 
 _WORD: Final = re.compile("[A-Za-z0-9_]")
 _ASTRAL: Final = re.compile("[\U00010000-\U0010ffff]")
-_ARGUMENTS: Final = {"text_link": "url", "pre": "language"}
+_ARGUMENTS: Final = {LINK: "url", "pre": "language"}
 _CODE_TYPES: Final = frozenset({"code", "pre"})
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import attrs
 
-from dragoman_telegram.formatted import CODE, Style, Styles
+from dragoman_telegram.formatted import CODE, FORMULA, LINK, PLAIN, Style, Styles
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -63,7 +63,8 @@ def pieces_of(tokens: Sequence[Token], *, visible: bool = False) -> Iterator[Pie
                 link.label += text
             # A link's target says more than that its label is code.
             is_code = token.type == "code_inline" and not any(link.styles for link in links)
-            yield text, styles | {CODE} if is_code else styles
+            more = {FORMULA} if token.type == "formula" else {CODE} if is_code else PLAIN
+            yield text, styles | more
 
 
 @attrs.define(eq=False)
@@ -83,7 +84,7 @@ class _Link:
 
     @property
     def styles(self) -> tuple[Style, ...]:
-        return (("text_link", self.target),) if self.hidden else ()
+        return ((LINK, self.target),) if self.hidden else ()
 
     @property
     def rest(self) -> str:

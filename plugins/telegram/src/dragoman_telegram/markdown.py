@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import logging
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from dragoman_telegram.formulas import add_formulas
 from dragoman_telegram.tables import table
 from dragoman_telegram.text import mentions
 
@@ -27,8 +29,11 @@ _BARE_URL: Final = re.compile(r"://[^\s<>\[\]\"`|\\^{}]+")
 _LABEL: Final = re.compile(r"!?\[(?:[^\[\]\\]|\\.|!?\[(?:[^\[\]\\]|\\.)*+\])*+\]\(", re.DOTALL)
 
 
-def load_parser() -> MarkdownIt:
-    """Return a parser. Raw HTML, link definitions and bare URLs are text to it."""
+def load_parser(*, rich: bool = False) -> MarkdownIt:
+    """Return a parser. Raw HTML and link definitions are text to it.
+
+    So are bare URLs and formulas, unless it is for ``rich`` messages.
+    """
     from markdown_it import MarkdownIt
     from markdown_it.rules_inline import image, link
 
@@ -41,7 +46,9 @@ def load_parser() -> MarkdownIt:
     parser.inline.ruler.at("link", _labelled(link))
     parser.inline.ruler.at("image", _labelled(image))
     parser.inline.ruler.before("autolink", "slack_link", _slack_link)
-    parser.inline.ruler.before("linkify", "bare_url", _bare_url)
+    parser.inline.ruler.before("linkify", "bare_url", partial(_bare_url, always=rich))
+    if rich:
+        add_formulas(parser)
     parser.parse("the first *text* is slow")
     return parser
 
@@ -68,10 +75,11 @@ def _slack_link(state: StateInline, silent: bool) -> bool:
     return True
 
 
-def _bare_url(state: StateInline, silent: bool) -> bool:
+def _bare_url(state: StateInline, silent: bool, *, always: bool) -> bool:
     """Keep the marks in a bare URL as they are. Telegram makes a link of it by itself.
 
-    With a mention in it the link is ours: the words that people see have to differ from it.
+    With a mention in it the link is ours: the words that people see have to differ from it. It is
+    ``always`` ours where Telegram is asked to look for none.
     """
     if state.src[state.pos] != ":":
         return False
@@ -83,7 +91,7 @@ def _bare_url(state: StateInline, silent: bool) -> bool:
     if len(rest) == len("://"):
         return False
     url = scheme[0] + rest
-    if not silent and not state.linkLevel and mentions(url):
+    if not silent and not state.linkLevel and (always or mentions(url)):
         state.pending = state.pending[: -len(scheme[0])]
         _push_link(state, url, url)
     elif not silent:

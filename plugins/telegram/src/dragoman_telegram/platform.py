@@ -23,12 +23,12 @@ from dragoman_telegram import probe
 from dragoman_telegram.abilities import capabilities_of
 from dragoman_telegram.account import Account
 from dragoman_telegram.api import ANSWER_TIMEOUT, BotApi, Connector
-from dragoman_telegram.blocks import Converter
 from dragoman_telegram.config import TelegramConfig
 from dragoman_telegram.dialect import TelegramDialect
 from dragoman_telegram.intake import Intake
 from dragoman_telegram.menu import show_commands
 from dragoman_telegram.polling import Polling
+from dragoman_telegram.richform import RichForm
 from dragoman_telegram.speech import Speech
 from dragoman_telegram.webhook import Webhook, forget_webhook
 
@@ -36,11 +36,13 @@ from dragoman_telegram.webhook import Webhook, forget_webhook
 @asynccontextmanager
 async def open_telegram(config: TelegramConfig, host: Host) -> AsyncIterator[Telegram]:
     """Make the platform; the network is first used by its calls."""
-    load = partial(Converter.load, mentions=config.mentions)
-    dialect = TelegramDialect(await anyio.to_thread.run_sync(load))
+    rich = config.rich == "auto"
+    load = partial(TelegramDialect.load, mentions=config.mentions, rich=rich)
+    dialect = await anyio.to_thread.run_sync(load)
     connector = await Connector.prepare(config.token, config.api_url, host.network)
     async with connector.open() as api:
-        intake, speech = Intake(host, api), Speech(api, dialect, config.drafts)
+        form = RichForm(dialect, host.log, rich, mentions=config.mentions)
+        intake, speech = Intake(host, api), Speech(api, dialect, form, config.drafts)
         source: Polling | Webhook = Polling(host, config, intake)
         if config.mode == "webhook":
             source = Webhook(host, config, intake)

@@ -29,6 +29,7 @@ from dragoman_telegram.failures import ClosedTopic, NotModified, Unsupported
 from dragoman_telegram.fields import as_int, as_map, as_text
 from dragoman_telegram.formatted import Formatted
 from dragoman_telegram.keyboards import keyboard
+from dragoman_telegram.richform import RichForm, rich_receipt
 from dragoman_telegram.translate import GENERAL_TOPIC, chat_parameters
 from dragoman_telegram.uploads import Upload, way_of
 
@@ -39,6 +40,7 @@ class Speech:
 
     _api: BotApi
     _dialect: TelegramDialect
+    _rich: RichForm
     drafts: bool
 
     async def send(self, address: Address, message: Outbound) -> Receipt:
@@ -49,17 +51,23 @@ class Speech:
                 "message_id": int(message.reply_to),
                 "allow_sending_without_reply": True,
             }
+        if rich := self._rich.of(message):
+            call = self._new("sendRichMessage", address, self._rich.parameters(rich) | extra)
+            taken, result = await self._rich.answer(message, call)
+            if taken:
+                return rich_receipt(_number(result), result, message, rich)
         formatted = self._dialect.sent(message.text, plain=message.plain)
         if message.file:
             return await self._send_file(address, message.file, formatted, extra)
-        call = self._api.call(
-            "sendMessage",
-            address=address,
-            **chat_parameters(address),
-            **_text_parameters(formatted),
-            **extra,
+        result = await self._new("sendMessage", address, _text_parameters(formatted) | extra)
+        return _receipt(result, message, formatted)
+
+    async def _new(self, method: str, address: Address, content: dict[str, object]) -> Any:
+        """Show something new."""
+        target = chat_parameters(address)
+        return await self._in_thread(
+            address, self._api.call(method, address=address, **target, **content)
         )
-        return _receipt(await self._in_thread(address, call), message, formatted)
 
     async def _send_file(
         self, address: Address, file: OutboundFile, caption: Formatted, extra: dict[str, object]
@@ -74,18 +82,23 @@ class Speech:
 
     async def edit(self, address: Address, native_id: str, message: Outbound) -> Receipt:
         """Replace a message's text and buttons. Telegram finds it by chat and id, without topic."""
-        formatted = self._dialect.sent(message.text, plain=message.plain)
         try:
-            result = await self._api.call(
-                "editMessageText",
-                address=address,
-                **_message_parameters(address, native_id),
-                **_text_parameters(formatted),
-                **keyboard(message.buttons),
-            )
+            if rich := self._rich.of(message):
+                call = self._replace(address, native_id, self._rich.parameters(rich), message)
+                taken, result = await self._rich.answer(message, call)
+                if taken:
+                    return rich_receipt(native_id, result, message, rich)
+            formatted = self._dialect.sent(message.text, plain=message.plain)
+            result = await self._replace(address, native_id, _text_parameters(formatted), message)
         except NotModified:
             return Receipt(native_id, shown=message.text)
         return _receipt(result, message, formatted)
+
+    async def _replace(
+        self, address: Address, native_id: str, content: dict[str, object], message: Outbound
+    ) -> Any:
+        target = _message_parameters(address, native_id) | content | keyboard(message.buttons)
+        return await self._api.call("editMessageText", address=address, **target)
 
     async def delete(self, address: Address, native_id: str) -> None:
         """Take a message away; Telegram lets bots do so for two days."""
@@ -105,18 +118,19 @@ class Speech:
 
     async def draft(self, address: Address, message: Outbound) -> None:
         """Show what is being written, for half a minute or until the message is sent."""
+        name: dict[str, object] = {"draft_id": _draft_id(message.delivery_id)}
+        if rich := self._rich.of(message):
+            content = name | self._rich.parameters(rich)
+            call = self._new("sendRichMessageDraft", address, content)
+            taken, _ = await self._rich.answer(message, call)
+            if taken:
+                return
         formatted = self._dialect.sent(message.text, plain=message.plain)
-        entities = {"entities": formatted.entities} if formatted.entities else {}
-        call = self._api.call(
-            "sendMessageDraft",
-            address=address,
-            **chat_parameters(address),
-            draft_id=_draft_id(message.delivery_id),
-            text=formatted.text,
-            **entities,
-        )
+        content = name | {"text": formatted.text}
+        if formatted.entities:
+            content["entities"] = formatted.entities
         try:
-            await self._in_thread(address, call)
+            await self._new("sendMessageDraft", address, content)
         except (Unsupported, Unauthorized):
             # An unknown method may look like an unknown token; which one it is, the next call says.
             self.drafts = False

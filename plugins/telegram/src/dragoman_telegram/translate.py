@@ -14,7 +14,7 @@ from dragoman import Address, Gone, Inbound, Kind, LengthUnit, Place
 from dragoman_telegram.account import Account, answers, sender_of
 from dragoman_telegram.attachments import attachments_of
 from dragoman_telegram.content import forwarded_from, stand_in, words_of
-from dragoman_telegram.entities import Reading, read_entities, read_text
+from dragoman_telegram.entities import Reading, read_entities, read_rich, read_text
 from dragoman_telegram.events import Heading, departure, moved, press, reactions
 from dragoman_telegram.fields import Json, as_int, as_map, as_text, one_line
 from dragoman_telegram.quotes import quote_of
@@ -135,7 +135,7 @@ def _read(message: Json, me: Account) -> Reading:
     if not words.strip():
         return Reading("" if attachments_of(message) else stand_in(message))
     raw = message.get("entities") if "text" in message else message.get("caption_entities")
-    entities = read_entities(words, raw)
+    entities = read_entities(words, raw) + read_rich(words, message, me)
     return read_text(words, entities, me, commands=not forwarded_from(message))
 
 

@@ -1,4 +1,4 @@
-"""The host that `dragoman.testing.platform_suite` gives a platform: all of it in memory."""
+"""The host that the suites give a component: all of it in memory."""
 
 from __future__ import annotations
 
@@ -73,10 +73,14 @@ class QuietGateway:
 
 @attrs.define(eq=False)
 class SuiteHost:
-    """The host of a platform under test. It is kept where the platform is opened again."""
+    """The host of a component under test. It is kept where the component is opened again.
+
+    ``table`` is the manifest's table of such components.
+    """
 
     id: str
     data_dir: Path
+    table: str = "platforms"
     clock: SystemClock = attrs.field(factory=HastyClock)
     log: logging.Logger = attrs.field(factory=lambda: logging.getLogger("dragoman.suite"))
     network: NetworkPolicy = attrs.field(factory=NetworkPolicy)
@@ -90,7 +94,7 @@ class SuiteHost:
     @property
     def name(self) -> str:
         """The place in the manifest."""
-        return f"platforms.{self.id}"
+        return f"{self.table}.{self.id}"
 
     @property
     def task_group(self) -> TaskGroup:

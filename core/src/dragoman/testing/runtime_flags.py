@@ -1,0 +1,81 @@
+"""Whether a runtime does what a flag of `dragoman.RuntimeCapabilities` promises."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, TypeAlias
+
+import pytest
+
+from dragoman.protocols import Runtime
+from dragoman.runevents import InputConsumed, TextDelta
+from dragoman.testing.runtime_harness import RuntimeHarness
+from dragoman.testing.runtime_script import Act, Say
+from dragoman.testing.runtime_stage import Stage, of_role, staged
+
+Works: TypeAlias = Callable[[Stage, Runtime], Awaitable[bool]]
+
+
+async def _journal(stage: Stage, runtime: Runtime) -> bool:
+    stage.need("script", "act")
+    stage.script("write it down", Act("writing"), Say(("Done.",)))
+    talk = await stage.say(runtime, "write it down")
+    assert await stage.harness.effects() == ["writing"]
+    return "tool_begins" in talk.host.calls
+
+
+async def _steer(stage: Stage, runtime: Runtime) -> bool:
+    stage.need("script", "act", "asked")
+    session = stage.session()
+    session.waiting.append(stage.message("another thing"))
+    stage.script("walk", Act("walking"), Say(("Done.",)))
+    talk = await stage.say(runtime, "walk", session=session)
+    given = [text for lines in await stage.harness.asked() for text in of_role(lines, "user")]
+    return bool(talk.of(InputConsumed)) or "another thing" in given
+
+
+async def _stream(stage: Stage, runtime: Runtime) -> bool:
+    said = "one two three"  # in which some runtimes find all of their answer
+    stage.script(said, Say(("one ", "two ", "three")))
+    talk = await stage.say(runtime, said)
+    return bool(talk.of(TextDelta))
+
+
+FLAGS: Final[Mapping[str, Works]] = {"journal": _journal, "steer": _steer, "stream": _stream}
+
+
+@pytest.mark.anyio
+class FlagsSuite:
+    """A part of `dragoman.testing.runtime_suite`."""
+
+    @pytest.mark.parametrize("flag", FLAGS)
+    async def test_a_flag_is_said_exactly_where_there_is_behaviour(
+        self, harness: RuntimeHarness, flag: str
+    ) -> None:
+        """A flag without behaviour fails, and so does behaviour without a flag."""
+        async with staged(harness) as stage, stage.opened() as runtime:
+            if getattr(runtime.capabilities, flag):
+                assert await FLAGS[flag](stage, runtime), f"{flag} is promised and not kept"
+            else:
+                try:
+                    works = await FLAGS[flag](stage, runtime)
+                except Exception:  # noqa: BLE001 — what is not promised may fail in any way
+                    works = False
+                assert not works, f"{flag} works and is not said in the capabilities"
+
+    async def test_what_is_fenced_keeps_nothing_without_a_lease(
+        self, harness: RuntimeHarness
+    ) -> None:
+        """Invariant 2: ``fenced`` says that no store of the runtime's own takes a late write."""
+        async with staged(harness) as stage:
+            stage.need("script", "asked", "history")
+            async with stage.opened() as runtime:
+                if not runtime.capabilities.fenced:
+                    pytest.skip("the runtime does not say 'fenced'")
+                stage.script("too late", Say(("A late word.",)))
+                session = stage.session()
+                host = stage.way_back(session, lost=True)
+                await stage.say(runtime, "too late", host=host)
+                await stage.say(runtime, "and now", session=session)
+            [lines] = await stage.asked("and now")
+            assert of_role(lines, "assistant") == []

@@ -1,0 +1,285 @@
+"""A right runtime for the model in memory; its parts can be replaced by wrong ones."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager, suppress
+from typing import Any
+
+import anyio
+import attrs
+
+from dragoman import (
+    Cancelled,
+    EncodedInput,
+    Failed,
+    FailureKind,
+    Finished,
+    Host,
+    InputConsumed,
+    RunEnd,
+    RunEvent,
+    RuntimeCapabilities,
+    Secret,
+    StaleLease,
+    TextBlock,
+    TextDelta,
+    Thinking,
+    ToolBegins,
+    ToolCall,
+    ToolDecision,
+    ToolFinished,
+    ToolRecorded,
+    ToolStarted,
+    TurnHost,
+    TurnInput,
+    TurnRequest,
+    Usage,
+)
+from dragoman.testing.runtime_suite import Line
+from peers.memory_model import Chunk, Model, ModelError, ToolError
+
+SPACE = "memory"
+UNKNOWN = "nobody knows whether it was done"
+
+
+@attrs.frozen
+class ModelConfig:
+    """``patience`` is how long the model may say nothing, seconds."""
+
+    key: Secret
+    patience: float = 60.0
+
+
+@attrs.define(eq=False)
+class Feed:
+    """Run events of one writer for one reader; what nobody has read of a block is one delta."""
+
+    waiting: list[RunEvent] = attrs.field(factory=list)
+    closed: bool = False
+    _wake: anyio.Event = attrs.field(factory=anyio.Event)
+
+    def put(self, event: RunEvent) -> None:
+        last = self.waiting[-1] if self.waiting else None
+        both = isinstance(event, TextDelta) and isinstance(last, TextDelta)
+        if both and event.block == last.block:
+            event = TextDelta(event.block, last.text + event.text)
+            self.waiting.pop()
+        self.waiting.append(event)
+        self._wake.set()
+
+    def close(self) -> None:
+        self.closed = True
+        self._wake.set()
+
+    def __aiter__(self) -> Feed:
+        return self
+
+    async def __anext__(self) -> RunEvent:
+        while not self.waiting:
+            if self.closed:
+                raise StopAsyncIteration
+            self._wake = anyio.Event()
+            await self._wake.wait()
+        return self.waiting.pop(0)
+
+
+@attrs.define(eq=False)
+class MemoryRun:
+    """One turn."""
+
+    runtime: MemoryRuntime
+    request: TurnRequest
+    host: TurnHost
+    feed: Feed = attrs.field(factory=Feed)
+    usage: Usage = attrs.field(factory=Usage)
+    rounds: int = 0
+    shown: str = ""
+    """What was shown and is not in the records."""
+
+    @property
+    def said(self) -> str:
+        return self.request.inputs[-1].text
+
+    def put(self, event: RunEvent) -> None:
+        self.feed.put(event)
+
+    async def run(self) -> None:
+        """Run to the end, and say how it ended."""
+        end: RunEnd = Cancelled()
+        try:
+            end = await self.work()
+        except (StaleLease, ModelError, TimeoutError) as error:
+            end = self.failure(error)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self.keep_shown()
+        self.put(self.usage)
+        self.close(end)
+
+    def close(self, end: RunEnd) -> None:
+        self.put(end)
+        self.feed.close()
+
+    def failure(self, error: Exception) -> Failed:
+        if isinstance(error, StaleLease):
+            return Failed(FailureKind.LOCK_CONFLICT, "the lease is lost")
+        if isinstance(error, ModelError):
+            return Failed(error.kind, type(error).__name__)
+        return Failed(FailureKind.TIMEOUT)
+
+    async def work(self) -> RunEnd:
+        """Ask the model until it wants nothing more done."""
+        lines = await self.history()
+        while calls := await self.answer(lines):
+            results = await self.do(calls)
+            await self.keep(*(Line("tool", result) for result in results))
+            lines += [Line("tool", result) for result in results]
+            lines += await self.steer()
+        return Finished()
+
+    async def history(self) -> list[Line]:
+        return [Line(**json.loads(item)) for item in await self.host.records(SPACE).read()]
+
+    async def keep(self, *lines: Line) -> None:
+        with anyio.CancelScope(shield=True):
+            items = [json.dumps(attrs.asdict(line)) for line in lines]
+            await self.host.records(SPACE).append(items)
+
+    async def keep_shown(self) -> None:
+        """Remember what people saw of an answer that was cut off."""
+        if self.shown:
+            with suppress(StaleLease):
+                await self.keep(Line("assistant", f"{self.shown}\n[interrupted]"))
+
+    async def answer(self, lines: list[Line]) -> list[str]:
+        """Ask once; return what the model wants to have done."""
+        self.rounds += 1
+        self.count(requests=1)
+        calls: list[str] = []
+        async with aclosing(self.runtime.model.answer(lines)) as chunks:
+            while (chunk := await self.next(chunks)) is not None:
+                self.take(chunk, calls)
+        if text := self.shown:
+            self.put(TextBlock(self.block, text))
+            await self.keep(Line("assistant", text))
+            self.shown = ""
+            lines.append(Line("assistant", text))
+        return calls
+
+    @property
+    def block(self) -> str:
+        return f"{self.rounds}"
+
+    async def next(self, chunks: Any) -> Chunk | None:
+        with anyio.fail_after(self.runtime.config.patience):
+            return await anext(chunks, None)
+
+    def take(self, chunk: Chunk, calls: list[str]) -> None:
+        if chunk.kind == "text":
+            self.shown += chunk.text
+            self.put(TextDelta(self.block, chunk.text))
+        elif chunk.kind == "thought":
+            self.put(Thinking(chunk.text))
+        elif chunk.kind == "call":
+            calls.append(chunk.text)
+        else:
+            self.count(0, *chunk.tokens)
+
+    def count(self, requests: int = 0, given: int = 0, said: int = 0) -> None:
+        old = self.usage
+        self.usage = Usage(
+            old.requests + requests, old.input_tokens + given, old.output_tokens + said
+        )
+
+    async def do(self, calls: list[str]) -> list[str]:
+        """Do all of it at once; return the results in order."""
+        results = [""] * len(calls)
+
+        async def one(number: int) -> None:
+            try:
+                results[number] = await self.call(f"{self.rounds}.{number}", calls[number])
+            except StaleLease as error:
+                stale.append(error)
+
+        stale: list[StaleLease] = []
+        async with anyio.create_task_group() as tasks:
+            for number in range(len(calls)):
+                tasks.start_soon(one, number)
+        if stale:
+            raise stale[0]
+        return results
+
+    async def call(self, call_id: str, what: str) -> str:
+        """Do one thing, if the journal lets it begin."""
+        self.put(ToolStarted(call_id, "act"))
+        call = ToolCall(call_id, "act", json.dumps({"what": what}))
+        failed = False
+        match await self.decided(await self.host.tool_begins(call), what):
+            case ToolBegins() as begun:
+                try:
+                    result = await self.act(what)
+                except ToolError:
+                    result, failed = "It failed.", True
+                else:
+                    await self.tell(begun, result)
+            case ToolRecorded(recorded):
+                result = recorded
+            case _:
+                result = UNKNOWN
+        self.put(ToolFinished(call_id, "act", failed))
+        return result
+
+    async def decided(self, decision: ToolDecision, what: str) -> ToolDecision:
+        """Return what the journal says is to be done."""
+        return decision
+
+    async def act(self, what: str) -> str:
+        return await self.runtime.model.act(what)
+
+    async def tell(self, begun: ToolBegins, result: str) -> None:
+        await self.host.tool_ended(begun, result)
+
+    async def steer(self) -> list[Line]:
+        """Take in what people said meanwhile."""
+        offered = await self.host.offered()
+        if offered:
+            self.put(InputConsumed(tuple(message.event_id for message in offered)))
+        return [Line("user", words(message)) for message in offered]
+
+
+@attrs.define(eq=False, slots=False)
+class MemoryRuntime:
+    """A runtime over the model in memory."""
+
+    model: Model
+    host: Host
+    config: ModelConfig
+    make: Callable[..., MemoryRun] = MemoryRun
+    capabilities = RuntimeCapabilities(stream=True, steer=True, journal=True)
+
+    def encode_input(self, message: TurnInput) -> EncodedInput | None:
+        return EncodedInput(SPACE, json.dumps({"role": "user", "text": words(message)}))
+
+    @asynccontextmanager
+    async def turn(
+        self, request: TurnRequest, host: TurnHost
+    ) -> AsyncIterator[AsyncIterator[RunEvent]]:
+        """Run a turn in a task of its own."""
+        run, failure = self.make(self, request, host), None
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(run.run)
+            try:
+                yield run.feed
+            except Exception as error:
+                failure = error
+            tasks.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+
+
+def words(message: TurnInput) -> str:
+    """Return a message as the model is given it, without halves of characters."""
+    text = message.words.encode("utf-16-le", "surrogatepass")
+    return text.decode("utf-16-le", "replace")

@@ -1,0 +1,33 @@
+"""The agent whose runtime is judged: its one tool has its effects on a page of the model server."""
+
+from __future__ import annotations
+
+from agents import Agent, function_tool
+
+from dragoman import SystemClock
+from dragoman.testing.runtime_suite import outcome
+from peers.model_server import Page
+
+CLOCK = SystemClock()
+PAGES = [Page()]
+"""The newest one last: a test begins one of its own."""
+
+
+@function_tool
+async def act(what: str) -> str:
+    """Do something outside."""
+    page = PAGES[-1]
+    wanted = page.book.act(what)
+    page.busy += 1
+    try:
+        page.effects.append(what)
+        while wanted.holds and not page.released.is_set():
+            await CLOCK.sleep(0.002)
+        if wanted.fails:
+            raise ValueError(f"{what} is broken")
+        return outcome(what)
+    finally:
+        page.busy -= 1
+
+
+assistant = Agent(name="assistant", instructions="Help.", tools=[act])
