@@ -75,6 +75,10 @@ class Model:
                     case Fail(kind, words):
                         raise ModelError(kind, words)
 
+    def asks(self, what: str) -> bool:
+        """Whether somebody has to decide on this."""
+        return self.book.act(what).asks
+
     async def act(self, what: str) -> str:
         """Do something outside."""
         act = self.book.act(what)

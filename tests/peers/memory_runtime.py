@@ -11,6 +11,8 @@ import anyio
 import attrs
 
 from dragoman import (
+    ApprovalRequested,
+    ApprovalState,
     Cancelled,
     EncodedInput,
     Failed,
@@ -18,6 +20,7 @@ from dragoman import (
     Finished,
     Host,
     InputConsumed,
+    Paused,
     RunEnd,
     RunEvent,
     RuntimeCapabilities,
@@ -85,6 +88,20 @@ class Feed:
         return self.waiting.pop(0)
 
 
+class StateLostError(Exception):
+    """What a pause had saved cannot be read."""
+
+
+@attrs.define
+class Call:
+    """What the model wants to have done; ``decided`` says that it may run."""
+
+    id: str
+    what: str
+    decided: bool
+    result: str | None = None
+
+
 @attrs.define(eq=False)
 class MemoryRun:
     """One turn."""
@@ -110,7 +127,7 @@ class MemoryRun:
         end: RunEnd = Cancelled()
         try:
             end = await self.work()
-        except (StaleLease, ModelError, TimeoutError) as error:
+        except (StaleLease, ModelError, StateLostError, TimeoutError) as error:
             end = self.failure(error)
         finally:
             with anyio.CancelScope(shield=True):
@@ -127,17 +144,53 @@ class MemoryRun:
             return Failed(FailureKind.LOCK_CONFLICT, "the lease is lost")
         if isinstance(error, ModelError):
             return Failed(error.kind, type(error).__name__)
+        if isinstance(error, StateLostError):
+            return Failed(FailureKind.STATE_LOST, "not what this runtime saves")
         return Failed(FailureKind.TIMEOUT)
 
     async def work(self) -> RunEnd:
-        """Ask the model until it wants nothing more done."""
-        lines = await self.history()
-        while calls := await self.answer(lines):
-            results = await self.do(calls)
-            await self.keep(*(Line("tool", result) for result in results))
-            lines += [Line("tool", result) for result in results]
-            lines += await self.steer()
+        """Ask the model until it wants nothing more done, or something that people decide on."""
+        lines, calls = await self.begin()
+        while calls or (calls := await self.answer(lines)):
+            await self.do([call for call in calls if call.decided and call.result is None])
+            if any(call.result is None for call in calls):
+                return self.pause(lines, calls)
+            results = [Line("tool", call.result or "") for call in calls]
+            await self.keep(*results)
+            lines += [*results, *await self.steer()]
+            calls = []
         return Finished()
+
+    async def begin(self) -> tuple[list[Line], list[Call]]:
+        """Return what was said so far, and the calls of a round that a pause has cut."""
+        if self.request.saved is None:
+            return await self.history(), []
+        try:
+            saved = json.loads(self.request.saved)
+            calls = [Call(*one) for one in saved["calls"]]
+            lines = [Line(*one) for one in saved["lines"]]
+            self.rounds = saved["rounds"]
+        except (ValueError, KeyError, TypeError):
+            raise StateLostError from None
+        made = {one.call_id: one for one in self.request.decisions}
+        for call in calls:
+            if call.result is None:
+                call.decided = True
+                if made[call.id].verdict is not ApprovalState.APPROVED:
+                    call.result = f"It was {made[call.id].verdict.value}."
+        return lines, calls
+
+    def pause(self, lines: list[Line], calls: list[Call]) -> Paused:
+        """Ask about the calls that nobody has decided on."""
+        for call in calls:
+            if call.result is None:
+                self.put(ApprovalRequested(call.id, "act", json.dumps({"what": call.what})))
+        saved = {
+            "rounds": self.rounds,
+            "lines": [attrs.astuple(line) for line in lines],
+            "calls": [attrs.astuple(call) for call in calls],
+        }
+        return Paused(json.dumps(saved))
 
     async def history(self) -> list[Line]:
         return [Line(**json.loads(item)) for item in await self.host.records(SPACE).read()]
@@ -153,11 +206,11 @@ class MemoryRun:
             with suppress(StaleLease):
                 await self.keep(Line("assistant", f"{self.shown}\n[interrupted]"))
 
-    async def answer(self, lines: list[Line]) -> list[str]:
+    async def answer(self, lines: list[Line]) -> list[Call]:
         """Ask once; return what the model wants to have done."""
         self.rounds += 1
         self.count(requests=1)
-        calls: list[str] = []
+        calls: list[Call] = []
         async with aclosing(self.runtime.model.answer(lines)) as chunks:
             while (chunk := await self.next(chunks)) is not None:
                 self.take(chunk, calls)
@@ -176,14 +229,15 @@ class MemoryRun:
         with anyio.fail_after(self.runtime.config.patience):
             return await anext(chunks, None)
 
-    def take(self, chunk: Chunk, calls: list[str]) -> None:
+    def take(self, chunk: Chunk, calls: list[Call]) -> None:
         if chunk.kind == "text":
             self.shown += chunk.text
             self.put(TextDelta(self.block, chunk.text))
         elif chunk.kind == "thought":
             self.put(Thinking(chunk.text))
         elif chunk.kind == "call":
-            calls.append(chunk.text)
+            free = not self.runtime.model.asks(chunk.text)
+            calls.append(Call(f"{self.rounds}.{len(calls)}", chunk.text, free))
         else:
             self.count(0, *chunk.tokens)
 
@@ -193,23 +247,21 @@ class MemoryRun:
             old.requests + requests, old.input_tokens + given, old.output_tokens + said
         )
 
-    async def do(self, calls: list[str]) -> list[str]:
-        """Do all of it at once; return the results in order."""
-        results = [""] * len(calls)
+    async def do(self, calls: list[Call]) -> None:
+        """Do all of it at once."""
 
-        async def one(number: int) -> None:
+        async def one(call: Call) -> None:
             try:
-                results[number] = await self.call(f"{self.rounds}.{number}", calls[number])
+                call.result = await self.call(call.id, call.what)
             except StaleLease as error:
                 stale.append(error)
 
         stale: list[StaleLease] = []
         async with anyio.create_task_group() as tasks:
-            for number in range(len(calls)):
-                tasks.start_soon(one, number)
+            for call in calls:
+                tasks.start_soon(one, call)
         if stale:
             raise stale[0]
-        return results
 
     async def call(self, call_id: str, what: str) -> str:
         """Do one thing, if the journal lets it begin."""
@@ -257,7 +309,9 @@ class MemoryRuntime:
     host: Host
     config: ModelConfig
     make: Callable[..., MemoryRun] = MemoryRun
-    capabilities = RuntimeCapabilities(stream=True, steer=True, journal=True)
+    capabilities = RuntimeCapabilities(
+        stream=True, resume=True, approve=True, steer=True, journal=True
+    )
 
     def encode_input(self, message: TurnInput) -> EncodedInput | None:
         return EncodedInput(SPACE, json.dumps({"role": "user", "text": words(message)}))

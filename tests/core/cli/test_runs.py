@@ -23,6 +23,7 @@ def test_one_message_is_told_whole_by_any_of_its_ids(deployment, of):
         "usage",
         "calls",
         "tools",
+        "questions",
         "deliveries",
     ]
     [event] = found["events"]

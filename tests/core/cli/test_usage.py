@@ -110,10 +110,23 @@ def test_days_are_chosen_both_ends_included(busy, words, days):
     assert len(found["total"]) == 1
 
 
+def test_a_turn_is_of_the_person_who_began_it(busy):
+    """D14: whoever else joined in while it ran."""
+    busy.sql(
+        """
+        INSERT INTO inbound_events (platform, native_id, lane, state, received_at, event, turn_id)
+        SELECT platform, 'joined', lane, 'merged', received_at,
+            json_set(event, '$.sender.id', '9'), 'turn_1' FROM inbound_events WHERE id = 1
+        """
+    )
+    found = busy.ask("usage", "--by", "person")
+    assert [row["person"] for row in found["usage"]] == ["console:7", "console:T1:8"]
+
+
 def test_people_read_a_table(busy):
     code, out, err = busy.run("usage")
     assert (code, err) == (0, "")
-    assert out.split()[:3] == ["day", "model", "turns"]
+    assert out.split()[:4] == ["usage", "day", "model", "turns"]
     assert "2026-03-04  large" in out
 
 

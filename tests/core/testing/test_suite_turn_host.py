@@ -69,11 +69,11 @@ async def test_both_hosts_decide_the_same():
         scene, clock = Scene(store), VirtualClock()
         leases = Leases("me", store, clock, logging.getLogger("test"))
 
-        def fenced(lease: Any) -> Any:
-            return FencedTurnHost(store, clock, leases, lease, None, None, None)  # type: ignore[arg-type]
+        def fenced(grant: Any) -> Any:
+            return FencedTurnHost(store, clock, leases, grant, None, None, None, None)  # type: ignore[arg-type]
 
         grant = await scene.running()
-        core = fenced(grant.lease)
+        core = fenced(grant)
         first = await decisions(core, FIRST)
         assert await decisions(suite, FIRST) == first
         assert await remember(core) == await remember(suite)
@@ -86,7 +86,7 @@ async def test_both_hosts_decide_the_same():
             == lost
             == ["append", "new_generation", "tool_begins", "tool_ended"]
         )
-        second = await decisions(fenced(again.lease), SECOND)
+        second = await decisions(fenced(again), SECOND)
     assert await decisions(suite.after_a_crash(), SECOND) == second
     assert second == [
         ("ToolRecorded", "result of 1"),

@@ -90,6 +90,7 @@ FIXTURES = [
     _then("cash", "Billing, by another door."),
     _text("who are you", "The one who answers."),
     _tool("wipe", "delete_all"),
+    _tool("go inside", "ask_inner", {"input": "wipe"}),
     _tool("run slow", "slow", text="One moment."),
     _tool("work on", "block"),
     _tool("be stubborn", "insist"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from agents import Agent, function_tool
 
 from dragoman import SystemClock
@@ -13,7 +15,11 @@ PAGES = [Page()]
 """The newest one last: a test begins one of its own."""
 
 
-@function_tool
+async def asks(run: Any, arguments: dict[str, Any], call_id: str) -> bool:
+    return PAGES[-1].book.act(arguments["what"]).asks
+
+
+@function_tool(needs_approval=asks)
 async def act(what: str) -> str:
     """Do something outside."""
     page = PAGES[-1]

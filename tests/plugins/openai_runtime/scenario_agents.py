@@ -12,6 +12,7 @@ from agents import (
     Agent,
     ApplyPatchTool,
     GuardrailFunctionOutput,
+    HostedMCPTool,
     RunContextWrapper,
     StopAtTools,
     function_tool,
@@ -321,5 +322,14 @@ async def make_async() -> Agent[Any]:
 
 
 busy = Agent(name="assistant", instructions="Help.", tools=[block, insist])
+DOCS: Any = {
+    "type": "mcp",
+    "server_label": "docs",
+    "server_url": "https://127.0.0.1/mcp",
+    "authorization": "canary-of-the-docs",
+    "headers": {"X-Key": "canary-of-the-docs"},
+    "require_approval": "never",
+}
+reading = Agent(name="reading", tools=[HostedMCPTool(tool_config=DOCS)])
 cheap = Agent(name="cheap", model="small", instructions="Answer.")
 mixed = Agent(name="mixed", model="large", instructions="Receive.", handoffs=[cheap])

@@ -11,8 +11,6 @@ pytestmark = pytest.mark.anyio
 @pytest.mark.parametrize(
     ("agent", "says"),
     [
-        ("approving", "tool 'delete_all' of agent 'approving' asks for approval"),
-        ("outer", "tool 'delete_all' of agent 'approving' asks for approval"),
         ("twins", "two agents are named 'twin'"),
         ("asking_mcp", "tools of MCP server 'files' of agent 'asking' ask for approval"),
         ("nothing", "there is no 'nothing' in scenario_agents"),

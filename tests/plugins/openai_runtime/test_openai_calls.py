@@ -5,14 +5,15 @@ import re
 
 import anyio
 import pytest
-from agents import Agent, Model, ModelResponse, RunConfig, Runner
+from agents import Agent, Model, ModelResponse, RunConfig, Runner, function_tool
 from agents import Usage as SdkUsage
-from agents.testing import assistant_message
+from agents.testing import ScriptedModel, assistant_message, function_call
 from openai.types.responses.response_usage import InputTokensDetails, OutputTokensDetails
 
 from dragoman import (
     Cancelled,
     Finished,
+    Paused,
     SystemClock,
     TextDelta,
     ToolFinished,
@@ -21,6 +22,7 @@ from dragoman import (
 )
 from dragoman_openai.calls import WatchedModel, watch, watched
 from dragoman_openai.feed import Feed
+from dragoman_openai.inner import showing
 
 pytestmark = pytest.mark.anyio
 QUIET = RunConfig(tracing_disabled=True)
@@ -96,6 +98,52 @@ async def test_what_an_agent_inside_a_tool_does_is_shown(desk, blocks, api):
     assert blocks(events) == ["It is done."]
     assert of(events, Usage)[-1].requests == len(desk.host.calls) == 4
     assert isinstance(events[-1], Finished)
+
+
+async def test_what_waits_inside_a_tool_is_not_said_to_be_done(desk):
+    """B3, D9: neither the tool that asks, nor the agent that it belongs to."""
+    async with desk.open("outer") as runtime:
+        events = await desk.say(runtime, "go inside")
+    assert isinstance(events[-1], Paused)
+    assert [(event.tool, event.agent) for event in of(events, ToolStarted)] == [
+        ("ask_inner", ""),
+        ("delete_all", "approving"),
+    ]
+    assert of(events, ToolFinished) == []
+
+
+async def test_tools_inside_a_tool_end_when_their_model_is_told():
+    """B3: one after the other, with an agent's own model object; not all at the end."""
+
+    @function_tool
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    script = [[function_call("look", {}, call_id=f"c{number}")] for number in range(2)]
+    helper = Agent(
+        name="helper",
+        tools=[look],
+        model=watched(ScriptedModel([*script, [assistant_message("so")]])),
+    )
+    tool = showing(helper.as_tool(tool_name="help", tool_description="Help."))
+    model = ScriptedModel(
+        [
+            [function_call("help", {"input": "x"}, call_id="h")],
+            [assistant_message("done")],
+        ]
+    )
+    host, feed = Told(), Feed()
+    watch(host, feed, SystemClock())
+    await Runner.run(Agent(name="a", tools=[tool], model=watched(model)), "x", run_config=QUIET)
+    feed.close(Cancelled())
+    events = of([event async for event in feed], ToolStarted, ToolFinished)
+    assert [(type(event).__name__, event.call_id) for event in events] == [
+        ("ToolStarted", "c0"),
+        ("ToolFinished", "c0"),
+        ("ToolStarted", "c1"),
+        ("ToolFinished", "c1"),
+    ]
 
 
 class Counting(Model):

@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from dragoman import Failed, FailureKind, Finished, Secret, StoreUnavailable
+from dragoman import Failed, FailureKind, Finished, Secret, StoreUnavailable, Usage
 from dragoman_openai import OpenAIConfig
 from dragoman_openai.session_table import CompactTable, EncryptTable, SessionTable
 from peers.model_service import ModelService
@@ -249,6 +249,18 @@ async def test_d6_a_long_history_is_shortened_before_the_next_turn(desk, service
     if kind == "dragoman":
         first = desk.host.records("openai").generations[0]
         assert len(first) == 5  # what was stored is stored
+
+
+async def test_d14_a_compaction_is_a_call_of_a_model_too(desk, service, opened):
+    """A10, D14: what was sent for it is kept, and what it used is counted with its turn."""
+    async with opened(**compacting()) as runtime:
+        for number in range(3):
+            events = await say(desk, runtime, "say hello", number)
+    (call,) = [call for call in desk.host.calls if call.response_id and '"stream"' not in call.sent]
+    assert (call.outcome, call.model) == ("completed", CompactTable().model)
+    assert json.loads(call.sent) == service.compactions[0]
+    used = [event for event in events if isinstance(event, Usage) and event.model == call.model]
+    assert used == [Usage(1, 1, 1, call.model)]
 
 
 async def test_d6_a_compaction_that_fails_is_a_warning(desk, service, opened, caplog):

@@ -47,7 +47,8 @@ async def test_one_described_agent_asks_another(desk, blocks):
     tables = several(desk={"as_tools": ("the-payer",)}, **{"the-payer": {"tools": tools}})
     async with desk.open(**tables) as runtime:
         events = await desk.say(runtime, "ask the described payer")
-    assert [event.tool for event in events if isinstance(event, ToolStarted)] == ["ask_the_payer"]
+    begun = [event.tool for event in events if isinstance(event, ToolStarted)]
+    assert begun == ["ask_the_payer", "pay"]
     assert blocks(events) == ["It is done."]
     assert [entry[1] for entry in desk.host.journal if entry[0] == "begun"] == ["ask_the_payer"]
 
@@ -153,11 +154,6 @@ async def test_all_problems_are_told_at_once_and_where(desk, tmp_path):
             "two of its tools are named 'pay'",
         ),
         (several("a", a={"instructions": None}), ".agents.a.instructions", "is missing"),
-        (
-            several("a", a={"tools": ("scenario_agents:delete_all",)}),
-            ".agents",
-            "'delete_all' of agent 'a' asks for approval",
-        ),
     ],
 )
 async def test_one_mistake_is_one_problem(desk, tables, place, says):

@@ -33,6 +33,16 @@ async def test_deltas_that_wait_become_one_and_the_order_stays():
 
 
 @BOTH
+async def test_what_comes_behind_the_end_is_dropped():
+    """B3: a call of a run that was cancelled may end later than its turn."""
+    feed = Feed()
+    feed.close(Finished())
+    feed.put(ToolStarted("c", "t"))
+    assert [event async for event in feed] == [Finished()]
+    assert not feed._events
+
+
+@BOTH
 async def test_a_waiting_reader_gets_each_event_at_once():
     feed = Feed()
     got = []

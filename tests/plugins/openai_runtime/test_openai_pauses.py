@@ -51,7 +51,7 @@ async def asked(desk, text="erase it", agent="careful"):
 
 
 async def test_a_call_that_asks_runs_after_it_was_approved_and_once(desk, scenario, blocks):
-    """B12, D9, FC-APR-03: in another runtime; the history is as if nothing had been between."""
+    """B12, D9: in another runtime; the history is as if nothing had been between."""
     events = await asked(desk)
     question = next(event for event in events if isinstance(event, ApprovalRequested))
     assert (question.tool, json.loads(question.arguments)) == ("wipe", {"path": "tmp"})
@@ -84,7 +84,7 @@ async def test_a_call_that_asks_runs_after_it_was_approved_and_once(desk, scenar
 async def test_the_model_is_told_why_a_call_was_not_run(
     desk, scenario, blocks, verdict, reason, told
 ):
-    """B12, FC-APR-04: a timeout is not a denial."""
+    """B12: a timeout is not a denial."""
     events = await asked(desk)
     async with desk.open("careful") as runtime:
         rest = await desk.go_on(runtime, through_json(events), decided(events, verdict, reason))

@@ -32,10 +32,10 @@ def test_the_tables_that_it_shows_are_read_as_they_stand(tmp_path, monkeypatch):
     from dragoman.manifest.load import inspect
     from dragoman.plugins.catalogue import Catalogue
 
-    for name in ("OPENAI_API_KEY", "LEDGER_TOKEN"):
+    for name in ("OPENAI_API_KEY", "LEDGER_TOKEN", "REDIS_URL", "SESSION_KEY"):
         monkeypatch.setenv(name, "canary-canary")
     blocks = re.findall(r"```toml\n(.*?)```", README.read_text(), re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     for block in blocks:
         runtime = re.search(r"\[runtimes\.(\w+)\]", block).group(1)
         profile = "" if "[profiles." in block else f'[profiles.default]\nruntime = "{runtime}"\n'

@@ -37,7 +37,9 @@ async def test_the_component_opens_and_closes_its_runtime(desk, host):
     async with anyio.create_task_group() as tasks:
         host.task_group = tasks
         async with component.open(desk.config(), host) as runtime:
-            assert runtime.capabilities == RuntimeCapabilities(stream=True, journal=True)
+            assert runtime.capabilities == RuntimeCapabilities(
+                stream=True, journal=True, approve=True, resume=True, steer=True
+            )
             client = runtime._models.main
             assert client.max_retries == 0
             assert not client.is_closed()

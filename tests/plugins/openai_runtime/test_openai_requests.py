@@ -175,6 +175,21 @@ async def test_models_of_one_run_are_told_apart(deployed, llmock, program):
     assert found["turn"][0]["requests"] == 2
 
 
+async def test_credentials_of_hosted_servers_are_not_kept(deployed, llmock, program):
+    """A10: the model service gets them, and the store does not."""
+    llmock.script(text("I read it."))
+    async with deployed("reading") as stage:
+        (turn,) = await say(stage, "hello")
+    (body,) = llmock.bodies()
+    assert body["tools"][0]["authorization"] == "canary-of-the-docs"
+    _, out, _ = await program("runs", "show", turn, "--request")
+    kept = json.loads(out)
+    assert kept["tools"][0].pop("authorization") == "[secret]"
+    assert kept["tools"][0].pop("headers") == {"X-Key": "[secret]"}
+    del body["tools"][0]["authorization"], body["tools"][0]["headers"]
+    assert kept == body
+
+
 def test_what_authorises_a_service_is_masked():
     """A10: hosted MCP servers are named in the body, with the credentials for them."""
     server = {"type": "mcp", "server_label": "a", "headers": {"X": "canary"}}

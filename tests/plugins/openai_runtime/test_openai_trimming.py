@@ -1,10 +1,11 @@
 """What a request is left with: whole turns runs, over HTTP, with a window and with own functions."""
 
 import logging
+from datetime import UTC, datetime
 
 import pytest
 
-from dragoman import Finished
+from dragoman import Finished, Sender, TurnInput
 from dragoman_openai import trimming
 
 pytestmark = pytest.mark.anyio
@@ -108,7 +109,7 @@ def _request():
         conversation_id="c1",
         profile="default",
         address=Address("telegram", "7"),
-        inputs=(),
+        inputs=(TurnInput(0, "", Sender("7"), datetime(2026, 1, 1, tzinfo=UTC), ()),),
     )
 
 

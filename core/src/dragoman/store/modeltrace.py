@@ -32,9 +32,12 @@ GROUPS: Final = tuple(_BY)
 """By what usage can be told apart. A day is one of UTC; a turn's person is who began it."""
 
 
-def total(column: str) -> str:
-    """Return the column of a query over ``agent_runs AS r`` that sums what each turn used."""
-    return f"(SELECT coalesce(sum({column}), 0) FROM turn_usage WHERE turn_id = r.id) AS {column}"
+def totals() -> str:
+    """Return the columns of a query over ``agent_runs AS r`` that sum what each turn used."""
+    return ", ".join(
+        f"(SELECT coalesce(sum({name}), 0) FROM turn_usage WHERE turn_id = r.id) AS {name}"
+        for name in ("requests", "input_tokens", "output_tokens")
+    )
 
 
 def usage_query(by: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+from dragoman.store.modeltrace import totals
 from dragoman.store.trace import Table, Trace
 
 _LIST: Final = """
@@ -29,11 +30,11 @@ _LIST: Final = """
         AND (:profile IS NULL OR s.profile = :profile)
     ORDER BY coalesce(n.at, s.created_at) DESC, s.id LIMIT :limit
 """
-_USAGE: Final = """
+_USAGE: Final = f"""
     SELECT count(*) AS turns, coalesce(sum(state = 'failed'), 0) AS failed,
         coalesce(sum(requests), 0) AS requests, coalesce(sum(input_tokens), 0) AS input_tokens,
         coalesce(sum(output_tokens), 0) AS output_tokens
-    FROM agent_runs WHERE session_id = :id
+    FROM (SELECT r.state, {totals()} FROM agent_runs AS r WHERE r.session_id = :id)
 """
 _HISTORY: Final = """
     SELECT a.namespace, a.generation, count(a.item) AS items,

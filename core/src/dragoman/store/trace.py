@@ -14,7 +14,7 @@ from typing import Any, Final
 import attrs
 
 from dragoman.errors import StoreUnavailable
-from dragoman.store.modeltrace import CALLS, USED, sent, total, usage_query
+from dragoman.store.modeltrace import CALLS, USED, sent, totals, usage_query
 from dragoman.store.schema import VERSION
 
 
@@ -77,7 +77,7 @@ _SESSION: Final = f"""
 _TURN: Final = f"""
     SELECT r.id AS turn, r.state, s.id AS session, s.profile, s.runtime, r.attempt, r.fence,
         r.owner, r.started_at, r.ended_at, r.failure, r.detail,
-        {", ".join(map(total, ("requests", "input_tokens", "output_tokens")))}
+        {totals()}
     FROM agent_runs AS r JOIN platform_sessions AS s ON s.id = r.session_id
 """
 _EVENT: Final = """

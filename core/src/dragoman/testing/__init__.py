@@ -22,6 +22,7 @@ if "pytest" in sys.modules:
         "dragoman.testing.runtime_flags",
         "dragoman.testing.runtime_grammar",
         "dragoman.testing.runtime_machine",
+        "dragoman.testing.runtime_pausing",
         "dragoman.testing.runtime_remembering",
         "dragoman.testing.runtime_stage",
         "dragoman.testing.runtime_steering",

@@ -7,7 +7,7 @@ from typing import ClassVar
 import anyio
 import pytest
 
-from dragoman.runevents import Finished, TextDelta, Thinking, ToolFinished, ToolStarted, Usage
+from dragoman.runevents import Finished, TextDelta, Thinking, ToolFinished, ToolStarted
 from dragoman.testing.runtime_harness import RuntimeHarness
 from dragoman.testing.runtime_machine import run_machine
 from dragoman.testing.runtime_script import Act, Count, Hold, Say, Think
@@ -99,7 +99,8 @@ class AnsweringSuite:
                 steps = (Count(11, 7), Act("counting"), Count(5, 3), Say(("Two.",)))
                 stage.script("how much", *steps)
                 talk = await stage.say(runtime, "how much")
-            assert talk.of(Usage)[-1:] == [Usage(2, 16, 10)]
+            [usage] = talk.grammar.usage.values()
+            assert (usage.requests, usage.input_tokens, usage.output_tokens) == (2, 16, 10)
 
     async def test_turns_at_once_do_not_mix(self, harness: RuntimeHarness) -> None:
         """Invariants 11 and 16: none waits for another, and each has its own words and history."""

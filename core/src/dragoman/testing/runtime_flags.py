@@ -7,13 +7,33 @@ from typing import Final, TypeAlias
 
 import pytest
 
-from dragoman.protocols import Runtime
-from dragoman.runevents import InputConsumed, TextDelta
+from dragoman.protocols import Decision, Runtime
+from dragoman.runevents import Finished, InputConsumed, Paused, TextDelta
+from dragoman.states import ApprovalState
 from dragoman.testing.runtime_harness import RuntimeHarness
 from dragoman.testing.runtime_script import Act, Say
-from dragoman.testing.runtime_stage import Stage, of_role, staged
+from dragoman.testing.runtime_stage import Stage, Talk, of_role, staged
 
 Works: TypeAlias = Callable[[Stage, Runtime], Awaitable[bool]]
+
+
+async def _approve(stage: Stage, runtime: Runtime) -> bool:
+    return isinstance((await _ask(stage, runtime)).end, Paused)
+
+
+async def _resume(stage: Stage, runtime: Runtime) -> bool:
+    paused = await _ask(stage, runtime)
+    decisions = [
+        Decision(one.call_id, one.tool, ApprovalState.APPROVED) for one in paused.grammar.asked
+    ]
+    talk = await stage.go_on(runtime, paused, *decisions)
+    return talk.end == Finished() and await stage.harness.effects() == ["asking"]
+
+
+async def _ask(stage: Stage, runtime: Runtime) -> Talk:
+    stage.need("script", "act", "ask")
+    stage.script("may I", Act("asking", asks=True), Say(("Thank you.",)))
+    return await stage.say(runtime, "may I")
 
 
 async def _journal(stage: Stage, runtime: Runtime) -> bool:
@@ -41,7 +61,13 @@ async def _stream(stage: Stage, runtime: Runtime) -> bool:
     return bool(talk.of(TextDelta))
 
 
-FLAGS: Final[Mapping[str, Works]] = {"journal": _journal, "steer": _steer, "stream": _stream}
+FLAGS: Final[Mapping[str, Works]] = {
+    "approve": _approve,
+    "journal": _journal,
+    "resume": _resume,
+    "steer": _steer,
+    "stream": _stream,
+}
 
 
 @pytest.mark.anyio

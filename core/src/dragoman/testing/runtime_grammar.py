@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import attrs
 
 from dragoman.runevents import (
+    ApprovalRequested,
     Cancelled,
     Failed,
     Finished,
@@ -21,6 +24,8 @@ from dragoman.runevents import (
     Usage,
 )
 
+_COUNTS: Final = ("requests", "input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
+
 
 @attrs.define(eq=False)
 class Grammar:
@@ -34,8 +39,13 @@ class Grammar:
     """The text of each block as it stands, in order of first appearance."""
     running: dict[str, str] = attrs.field(factory=dict)
     """The tools that run, by call id."""
-    usage: Usage = attrs.field(factory=Usage)
+    usage: dict[str, Usage] = attrs.field(factory=dict)
+    """The latest of each model."""
     consumed: list[int] = attrs.field(factory=list)
+    asked: list[ApprovalRequested] = attrs.field(factory=list)
+    """The calls that wait for a decision."""
+    waited: dict[str, str] = attrs.field(factory=dict)
+    """Of a turn that goes on: the calls that ran or waited when it paused, by id."""
     _final: set[str] = attrs.field(factory=set)
     _called: set[str] = attrs.field(factory=set)
 
@@ -54,12 +64,17 @@ class Grammar:
                 assert call_id, "a call has no id"
                 assert call_id not in self._called, f"call {call_id} starts twice"
                 self._called.add(call_id)
+                self.waited.pop(call_id, None)
                 self.running[call_id] = tool
             case ToolProgress(call_id) | LongToolHint(call_id):
                 assert call_id in self.running, f"{name} of a call that does not run"
             case ToolFinished(call_id, tool):
-                assert self.running.get(call_id) == tool, f"call {call_id} ends and does not run"
-                del self.running[call_id]
+                begun = self.running if call_id in self.running else self.waited
+                assert begun.get(call_id) == tool, f"call {call_id} ends and does not run"
+                del begun[call_id]
+            case ApprovalRequested(call_id):
+                assert call_id not in [one.call_id for one in self.asked], f"{call_id} asks twice"
+                self.asked.append(event)
             case Usage():
                 self._count(event)
             case InputConsumed(event_ids):
@@ -72,10 +87,10 @@ class Grammar:
         assert self.end is not None, "the events end without saying how"
 
     def _count(self, usage: Usage) -> None:
-        before, now = attrs.astuple(self.usage), attrs.astuple(usage)
-        grows = all(old <= new for old, new in zip(before, now, strict=True))
-        assert grows, f"usage counts the whole turn: {before} becomes {now}"
-        self.usage = usage
+        before = self.usage.get(usage.model, Usage())
+        grows = all(getattr(before, name) <= getattr(usage, name) for name in _COUNTS)
+        assert grows, f"usage counts the whole turn: {before} becomes {usage}"
+        self.usage[usage.model] = usage
 
     def _consume(self, event_ids: tuple[int, ...]) -> None:
         again = set(event_ids) & set(self.consumed)
@@ -84,5 +99,9 @@ class Grammar:
 
     def _close(self, end: RunEnd) -> None:
         self.end = end
+        if isinstance(end, Paused):
+            assert self.asked, "a turn pauses and has asked nothing"
+            assert end.state, "a turn pauses and saves nothing"
         if isinstance(end, Finished):
+            assert not self.asked, "a turn has asked, and ends without the answer"
             assert not self.running, f"tools run at the end: {self.running}"

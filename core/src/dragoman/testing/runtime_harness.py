@@ -25,6 +25,7 @@ ABILITIES: Final = frozenset(
     (
         *(fault.value for fault in FAULTS),
         "act",
+        "ask",
         "asked",
         "busy",
         "count",
@@ -40,7 +41,8 @@ ABILITIES: Final = frozenset(
 """What a harness may be unable to do, as `RuntimeHarness.cannot` names it.
 
 ``script``: the backend says what a test wants. ``act``, ``count``, ``hold`` and ``think`` are the
-steps of these names; ``tool error`` and ``tool hold`` are calls that fail, and calls that wait.
+steps of these names; ``tool error``, ``tool hold`` and ``ask`` are calls that fail, that wait, and that
+need a decision.
 ``asked`` and ``busy`` are the methods of these names. ``history``: what was said in a session
 reaches the backend again.
 """

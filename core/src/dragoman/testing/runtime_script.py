@@ -34,12 +34,14 @@ class Act:
     """A call of the tool with ``what``; calls that follow each other are wanted at once.
 
     One that ``fails`` raises after the side effect, and the error quotes ``what``; one that
-    ``holds`` does not return after it until `RuntimeHarness.release`.
+    ``holds`` does not return after it until `RuntimeHarness.release`. One that ``asks`` needs a
+    person's decision before it may run.
     """
 
     what: str
     fails: bool = False
     holds: bool = False
+    asks: bool = False
 
 
 @attrs.frozen

@@ -16,8 +16,8 @@ import pytest
 from dragoman.errors import RuntimeFailed
 from dragoman.inputs import TurnInput
 from dragoman.messages import Address, Sender
-from dragoman.protocols import Runtime, TurnRequest
-from dragoman.runevents import Failed, InputConsumed, RunEnd, RunEvent
+from dragoman.protocols import Decision, Runtime, TurnRequest
+from dragoman.runevents import Failed, InputConsumed, Paused, RunEnd, RunEvent
 from dragoman.testing.clock import settle
 from dragoman.testing.leftovers import alone, backend, children, logged, task_ids
 from dragoman.testing.runtime_grammar import Grammar
@@ -182,11 +182,35 @@ class Stage:
             inputs=inputs,
             attempt=attempt,
         )
+        async with self._run(runtime, request, host, Grammar()) as talk:
+            yield talk
+
+    @asynccontextmanager
+    async def resumed(
+        self,
+        runtime: Runtime,
+        paused: Talk,
+        *decisions: Decision,
+        host: SuiteTurnHost | None = None,
+    ) -> AsyncIterator[Talk]:
+        """Let a turn go on that has paused, with all decisions that were made in it."""
+        assert isinstance(paused.end, Paused), f"the turn has not paused: {paused.end!r}"
+        again = SuiteTurnHost(paused.host.session, paused.host.turn_id, paused.host.effects)
+        request = attrs.evolve(paused.request, saved=paused.end.state, decisions=decisions)
+        asked = {one.call_id: one.tool for one in paused.grammar.asked}
+        grammar = Grammar(waited={**paused.grammar.running, **asked})
+        async with self._run(runtime, request, host or again, grammar) as talk:
+            yield talk
+
+    @asynccontextmanager
+    async def _run(
+        self, runtime: Runtime, request: TurnRequest, host: SuiteTurnHost, grammar: Grammar
+    ) -> AsyncIterator[Talk]:
         try:
             with anyio.move_on_after(LIMIT) as scope:
                 async with runtime.turn(request, host) as events:
                     try:
-                        yield Talk(runtime, request, host, events)
+                        yield Talk(runtime, request, host, events, grammar=grammar)
                     finally:
                         if isinstance(events, AsyncGenerator):
                             await events.aclose()
@@ -199,6 +223,11 @@ class Stage:
     async def say(self, runtime: Runtime, *said: str | TurnInput, **more: Any) -> Talk:
         """Run a whole turn."""
         async with self.turn(runtime, *said, **more) as talk:
+            return await talk.read()
+
+    async def go_on(self, runtime: Runtime, paused: Talk, *decisions: Decision) -> Talk:
+        """Let a paused turn go on to its end, or its next pause."""
+        async with self.resumed(runtime, paused, *decisions) as talk:
             return await talk.read()
 
     async def settled(self, host: SuiteTurnHost) -> None:

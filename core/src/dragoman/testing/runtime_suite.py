@@ -15,6 +15,7 @@ from dragoman.testing.runtime_ending import EndingSuite
 from dragoman.testing.runtime_failing import FailingSuite
 from dragoman.testing.runtime_flags import FlagsSuite
 from dragoman.testing.runtime_harness import ABILITIES, FAULTS, RuntimeHarness
+from dragoman.testing.runtime_pausing import PausingSuite
 from dragoman.testing.runtime_remembering import RememberingSuite
 from dragoman.testing.runtime_script import (
     Act,
@@ -53,6 +54,7 @@ class RuntimeSuite(
     AnsweringSuite,
     RememberingSuite,
     ActingSuite,
+    PausingSuite,
     SteeringSuite,
     FlagsSuite,
     FailingSuite,

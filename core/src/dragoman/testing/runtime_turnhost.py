@@ -25,7 +25,10 @@ from dragoman.testing.clock import settle
 Effect = tuple[str, str, str, int]
 """Turn, tool, arguments, and how often that attempt wanted the same."""
 
-WRITES: Final = frozenset({"append", "new_generation", "tool_begins", "tool_ended", "attach"})
+WRITES: Final = frozenset(
+    {"append", "new_generation", "tool_begins", "tool_ended", "attach", "still_ours"}
+)
+"""Calls that a turn without its lease is refused."""
 
 
 @attrs.define(eq=False)
@@ -65,6 +68,7 @@ class SuiteTurnHost:
     refused: int = 0
     wrong: list[str] = attrs.field(factory=list)
     """What a runtime may not do, and did."""
+    model_calls: list[ModelCall] = attrs.field(factory=list)
     closed: bool = False
     _asked: Counter[tuple[str, str]] = attrs.field(factory=Counter)
 
@@ -102,6 +106,20 @@ class SuiteTurnHost:
                 self.session.journal[effect] = result if known is None else known
                 return
         self.wrong.append("a call is told to have ended that was never told to begin")
+
+    def model_called(self, call: ModelCall) -> None:
+        """Keep what was sent to a model."""
+        self.model_calls.append(call)
+
+    async def granted(self, tool: str) -> bool:
+        """Nothing is granted for longer than a call."""
+        del tool
+        await self.enter("granted")
+        return False
+
+    async def still_ours(self) -> None:
+        """Raise once the lease is lost."""
+        await self.enter("still_ours")
 
     async def attach(
         self, name: str, data: bytes, *, mime: str = "", kind: str = "file", caption: str = ""

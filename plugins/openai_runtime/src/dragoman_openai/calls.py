@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import AsyncExitStack, aclosing, contextmanager
+from contextlib import AbstractContextManager, AsyncExitStack, aclosing, contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any, Final, cast
 
 import attrs
@@ -35,7 +36,9 @@ _MASKED: Final = "[secret]"
 
 
 @attrs.define(eq=False)
-class _Call:
+class Call:
+    """A call of a model that goes on."""
+
     model: str
     begun_at: datetime
     outcome: str = ""
@@ -43,11 +46,20 @@ class _Call:
     request_id: str = ""
     response_id: str = ""
     usage: Any = None
+    response: httpx2.Response | None = None
 
     def answered(self, outcome: str, response_id: str | None, usage: Any) -> None:
+        """Note how the service answered, and what it says that this used."""
         self.outcome = outcome
         self.response_id = "" if response_id == FAKE_RESPONSES_ID else response_id or ""
         self.usage = usage
+
+    def completed(self) -> None:
+        """Note a response that is no stream, from what the client has read of it."""
+        told: Any = None
+        if self.response is not None:
+            told = json.loads(self.response.content, object_hook=lambda f: SimpleNamespace(**f))
+        self.answered("completed", getattr(told, "id", None), getattr(told, "usage", None))
 
 
 @attrs.define(eq=False)
@@ -59,7 +71,7 @@ class TurnCalls:
     clock: Clock
     _used: dict[str, Usage] = attrs.field(factory=dict)
 
-    def ended(self, call: _Call) -> None:
+    def ended(self, call: Call) -> None:
         """Take a call that has ended, however."""
         self._host.model_called(
             ModelCall(
@@ -77,7 +89,7 @@ class TurnCalls:
 
 
 _TURN: Final[ContextVar[TurnCalls | None]] = ContextVar("dragoman_openai_turn", default=None)
-_CALL: Final[ContextVar[_Call | None]] = ContextVar("dragoman_openai_call", default=None)
+_CALL: Final[ContextVar[Call | None]] = ContextVar("dragoman_openai_call", default=None)
 
 
 def watch(host: TurnHost, feed: Feed, clock: Clock) -> None:
@@ -157,15 +169,21 @@ def watched(model: Model | str | None) -> Model | str | None:
     return WatchedModel(model) if isinstance(model, Model) else model
 
 
+def _watched(model: Model) -> AbstractContextManager[Call]:
+    return followed(str(getattr(model, "model", "") or ""))
+
+
 @contextmanager
-def _watched(model: Model) -> Iterator[_Call]:
-    """Follow one call to its end; what is sent meanwhile in this context belongs to it."""
+def followed(name: str) -> Iterator[Call]:
+    """Follow one call of a model to its end; what is sent meanwhile in this context belongs to it.
+
+    Whoever asks says what came of it, with `Call.answered` or `Call.completed`.
+    """
     turn = _TURN.get()
-    name = str(getattr(model, "model", "") or "")
     if turn is None:
-        yield _Call(name, datetime.now(UTC))
+        yield Call(name, datetime.now(UTC))
         return
-    call = _Call(name, turn.clock.now())
+    call = Call(name, turn.clock.now())
     _CALL.set(call)
     try:
         yield call
@@ -195,6 +213,7 @@ async def _note_response(response: httpx2.Response) -> None:
     if call is not None:
         found = (response.headers.get(name) for name in _ID_HEADERS)
         call.request_id = next(filter(None, found), "")
+        call.response = response
 
 
 def hooks(on_response: Sequence[Any] = ()) -> dict[str, list[Any]]:
@@ -219,7 +238,7 @@ def without_credentials(body: str) -> str:
     return json.dumps(request, ensure_ascii=False, separators=(",", ":"))
 
 
-def _sum(before: Usage, call: _Call) -> Usage:
+def _sum(before: Usage, call: Call) -> Usage:
     more = call.usage
     return Usage(
         requests=before.requests + 1,

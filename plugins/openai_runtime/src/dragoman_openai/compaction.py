@@ -14,6 +14,7 @@ import attrs
 import openai
 
 from dragoman_openai import history
+from dragoman_openai.calls import followed
 from dragoman_openai.history import Item
 from dragoman_openai.session_table import CompactTable
 
@@ -64,7 +65,9 @@ class Compactor:
             compaction_mode="input",
             should_trigger_compaction=lambda _: False,
         )
-        await session.run_compaction({"force": True})
+        with followed(self._table.model) as call:
+            await session.run_compaction({"force": True})
+            call.completed()
         return copied.items
 
 

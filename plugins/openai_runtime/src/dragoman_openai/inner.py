@@ -71,7 +71,8 @@ def showing(tool: Tool) -> Tool:
             raise
         finally:
             _RUN.set(outer)
-        run.close()
+        if result is not None:  # else it waits for a person
+            run.close()
         return result
 
     copied = copy.copy(tool)
