@@ -12,7 +12,6 @@ pytestmark = pytest.mark.anyio
     ("agent", "says"),
     [
         ("twins", "two agents are named 'twin'"),
-        ("asking_mcp", "tools of MCP server 'files' of agent 'asking' ask for approval"),
         ("nothing", "there is no 'nothing' in scenario_agents"),
         ("not_an_agent", "a value of type int; name an Agent"),
         ("make_raising", "raised RuntimeError: no luck"),
@@ -125,3 +124,16 @@ async def test_the_example_opens_and_answers(desk, blocks, monkeypatch):
         assert blocks(await desk.say(runtime, "say hello"))
         await desk.say(runtime, "money")
     assert desk.host.agents() == ["billing"]
+
+
+async def test_what_asks_a_person_first_is_known(desk):
+    """B12, D2: a tool, and an MCP server with a rule for one of its tools."""
+    from dragoman_openai.agents import load
+
+    for agent, name in (
+        ("approving", "delete_all"),
+        ("outer", "delete_all"),
+        ("asking_mcp", "files"),
+    ):
+        graph = await load(desk.config(agent), "runtimes.support").of("default")
+        assert graph.asking == {name}

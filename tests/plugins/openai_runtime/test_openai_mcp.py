@@ -251,11 +251,11 @@ async def test_the_operators_own_agent_brings_its_servers(desk, tmp_path, monkey
     """D2: they are connected for it, also those of an agent that is used as a tool."""
     monkeypatch.setenv("MCP_FOLDER", str(tmp_path))
     async with desk.open("mcp_agents:make", read_only_tools=("notes/note",)) as runtime:
-        assert isinstance((await desk.say(runtime, "note it down"))[-1], Finished)
         assert isinstance((await desk.say(runtime, "ask the writer"))[-1], Finished)
+        assert isinstance((await desk.say(runtime, "note it down"))[-1], Finished)
     assert [entry[1:4:2] for entry in desk.host.journal if entry[0] == "begun"] == [
-        ("notes/note", "read"),
         ("ask_writer", "write"),
+        ("notes/note", "read"),
     ]
     assert (tmp_path / "notes").read_text() == "tea\ntea\n"
 
