@@ -67,6 +67,8 @@ class ModelService(Loopback):
     ) -> web.Response:
         items = self.conversations[identity]
         if rest == ["items"] and request.method == "POST":
+            if any("id" in item and item.get("type") in _UNNAMED for item in body["items"]):
+                return _refused(400, "invalid_value")
             return web.json_response(_listed(self._add(identity, body["items"])))
         if rest == ["items"]:
             newest_first = request.query.get("order") == "desc"
@@ -94,6 +96,8 @@ class ModelService(Loopback):
 
     async def _respond(self, request: web.Request, body: dict[str, Any]) -> web.StreamResponse:
         self.calls.append(body)
+        if any("dragoman_event" in item for item in body["input"]):
+            return _refused(400, "unknown_parameter")
         past = body.get("previous_response_id") or body.get("conversation")
         if past in self.forgotten:
             return _refused(400, "previous_response_not_found")
@@ -124,6 +128,8 @@ class ModelService(Loopback):
         return answer
 
 
+_UNNAMED = frozenset({"message", "function_call", "function_call_output"})
+"""Items whose ids the service gives, and takes from nobody."""
 _UNKNOWN = frozenset({"conversation", "previous_response_id"})
 
 
@@ -147,8 +153,6 @@ def _plain(item: dict[str, Any]) -> dict[str, Any]:
 
 def _spelt_out(item: dict[str, Any]) -> dict[str, Any]:
     """Return an item as a conversation has it: a message's content is a list of parts."""
-    unknown = set(item) & {"dragoman_event"}
-    assert not unknown, unknown
     if "role" in item and isinstance(item["content"], str):
         kind = "output_text" if item["role"] == "assistant" else "input_text"
         part = {"type": kind, "text": item["content"]}

@@ -28,6 +28,8 @@ TABLES = {
     "turn_usage",
     "model_calls",
     "model_pieces",
+    "approvals",
+    "grants",
 }
 """All but ``channel_moves``, which has a row for each channel that ever moved."""
 OF_THE_UNFINISHED = {
@@ -37,6 +39,8 @@ OF_THE_UNFINISHED = {
     "events_noted",
     "one_turn_per_session",
     "runs_open",
+    "runs_waiting",
+    "approvals_open",
     "deliveries_open",
 }
 """Partial indexes: they hold only what has not ended, so that reading one whole is no history."""
@@ -102,12 +106,17 @@ STATEMENTS = {
     ops.Move: 3,
     ops.Stop: 3,
     ops.Accept: 8,
-    ops.Adopt: 6,
+    ops.Adopt: 7,
     ops.Absorb: 5,
     ops.Finish: 10,
+    ops.Pause: 5,
+    ops.Decide: 3,
+    ops.Expire: 1,
+    ops.EndWaiting: 5,
+    ops.Revoke: 1,
     ops.Reset: 5,
     ops.Renew: 1,
-    ops.Recover: 6,
+    ops.Recover: 7,
     ops.OpenPart: 2,
     ops.Shown: 2,
     ops.Post: 1,
@@ -172,7 +181,7 @@ async def test_a_recovery_reads_no_table_from_end_to_end():
         await store.apply(scene.append(grant, "transcript", "half a thought"))
         await store.apply(scene.begin_tool(grant, read_only=True))
         said = await statements_of(store, store.apply(scene.recover()))
-        assert len(said) == 13  # two of them put the inputs back
+        assert len(said) == 14  # two of them put the inputs back
         assert [bad for sql in said if (bad := await searches_only(store, sql))] == []
 
 
@@ -248,6 +257,12 @@ async def test_queries_read_no_table_from_end_to_end():
             "records": store.read.records(session_id, "transcript", 10),
             "value": store.read.value("c", "a"),
             "values": store.read.values("c", "a"),
+            "decided": store.read.decided(10, ["stub"]),
+            "approval": store.read.approval("a"),
+            "open_questions": store.read.open_questions(session_id),
+            "next_expiry": store.read.next_expiry(),
+            "turn_inputs": store.read.turn_inputs("turn_1"),
+            "granted": store.read.granted("c", "default", "look"),
         }
         queries = {name for name in dir(store.read) if not name.startswith("_")}
         assert queries == {*asked, "states"}

@@ -40,6 +40,7 @@ from dragoman import (
 )
 from dragoman_openai import OpenAIConfig
 from peers.aimock import AiMock
+from peers.model_service import ModelService
 
 HERE = Path(__file__).parent
 STORY = " ".join(f"word{number}" for number in range(150))
@@ -191,6 +192,13 @@ FIXTURES = [
     _text("torn once", "Mended."),
     _error("not like this", 400, {"message": "canary", "code": "invalid_value"}),
     _text("keep silent", "Never said.", streamingProfile={"ttft": 60_000, "tps": 1, "jitter": 0}),
+    _error(
+        "torn outside",
+        400,
+        {"message": "No tool output found for function call call_x.", "type": "invalid"},
+        sequenceIndex=0,
+    ),
+    _text("torn outside", "Mended."),
     _error("torn for good", 400, {"message": "No tool output found for function call call_x."}),
 ]
 
@@ -464,6 +472,11 @@ class Desk:
         async with self.turn(runtime, *texts, **more) as events:
             return [event async for event in events]
 
+    async def again(self, runtime: Any, text: str, event: int, **more: Any) -> list[RunEvent]:
+        """Run a whole turn whose message is a certain event."""
+        self.events = event
+        return await self.say(runtime, text, **more)
+
 
 def answer(events: Sequence[RunEvent]) -> list[str]:
     """The authoritative texts, in order."""
@@ -502,6 +515,22 @@ def scenario(empty_home):
 def desk(model_server, scenario, tmp_path):
     model_server.reset()
     return Desk(model_server, tmp_path)
+
+
+@pytest.fixture
+def service(desk):
+    """The model server, with a stand-in for the rest of the service before it."""
+    made = ModelService(upstream=desk.model.base_url)
+    made.start()
+    yield made
+    made.stop()
+    assert made.errors == []
+
+
+@pytest.fixture
+def opened(desk, service):
+    """Opens a runtime against the service."""
+    return lambda **more: desk.open(base_url=service.base_url, **more)
 
 
 @pytest.fixture

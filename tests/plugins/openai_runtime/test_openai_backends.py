@@ -1,12 +1,12 @@
 """Histories outside our own store: each file or server with its traps, below the real SDK."""
 
 import json
-import os
 import sqlite3
 import sys
+import time
 from contextlib import closing
-from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import anyio
 import pytest
@@ -22,7 +22,8 @@ from dragoman import (
 )
 from dragoman_openai.session_table import CompactTable, EncryptTable, SessionTable
 from dragoman_openai.writes import Writes
-from peers.databases import Postgres, Redis, missing
+from peers.databases import Postgres, Redis
+from peers.needs import need
 
 pytestmark = pytest.mark.anyio
 KEY = Secret("env:KEY", "0123456789abcdef0123456789abcdef")
@@ -30,23 +31,16 @@ OTHER = Secret("env:KEY", "fedcba9876543210fedcba9876543210")
 KINDS = ["sqlite", "async-sqlite", "advanced-sqlite", "redis", "sqlalchemy"]
 
 
-def lacking(*modules):
-    absent = [module for module in modules if find_spec(module) is None]
-    reason = f"{', '.join(absent)} not installed" if absent else missing()
-    if reason is not None:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)
-
-
 @pytest.fixture(scope="module")
 def redis():
-    lacking("redis")
+    need("redis", servers=True)
     with Redis() as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def postgres():
-    lacking("sqlalchemy", "asyncpg")
+    need("sqlalchemy", "asyncpg", servers=True)
     with Postgres() as server:
         yield server
 
@@ -57,7 +51,7 @@ def table(request):
 
     def make(kind="sqlite", **more):
         if kind == "async-sqlite":
-            lacking("aiosqlite")
+            need("aiosqlite")
         if kind == "redis":
             more = {"url": request.getfixturevalue("redis").url, **more}
         if kind == "sqlalchemy":
@@ -88,18 +82,13 @@ def kinds_outside(folder):
 HELLO = ["say hello", "Hello from the model. Nice to meet you."]
 
 
-async def again(desk, runtime, text, event, **more):
-    desk.events = event
-    return await desk.say(runtime, text, **more)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 async def test_d3_two_turns_over_a_restart(desk, table, kind):
     """D3: what core stored is brought in once, and our own records keep no copy in force."""
     for number, text in enumerate(("say hello", "and again")):
         async with desk.open(session=table(kind)) as runtime:
             assert not runtime.capabilities.fenced
-            events = await again(desk, runtime, text, number)
+            events = await desk.again(runtime, text, number)
             assert isinstance(events[-1], Finished)
     assert sent(desk) == [*HELLO, "and again"]
     assert desk.host.items() == []
@@ -107,47 +96,47 @@ async def test_d3_two_turns_over_a_restart(desk, table, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_d3_a_turn_that_runs_again_is_told_nothing_twice(desk, table, kind):
-    """D3, FC-SDK: what the attempt that was cut off has added is left behind, and kept."""
+    """D3: what the attempt that was cut off has added is left behind, and kept."""
     async with desk.open(session=table(kind)) as runtime:
-        await again(desk, runtime, "say hello", 0)
-        await again(desk, runtime, "weather", 1)
-        await again(desk, runtime, "weather", 1, attempt=2)
+        await desk.again(runtime, "say hello", 0)
+        await desk.again(runtime, "weather", 1)
+        await desk.again(runtime, "weather", 1, attempt=2)
     assert sent(desk) == [*HELLO, "weather", "Let me look."]
 
 
 async def test_d3_the_same_words_are_not_the_same_message(desk, table):
     """D3: a second attempt whose first brought nothing in is told apart by its event."""
     async with desk.open(session=table()) as runtime:
-        await again(desk, runtime, "say hello", 0)
-        await again(desk, runtime, "say hello", 1, attempt=2)
+        await desk.again(runtime, "say hello", 0)
+        await desk.again(runtime, "say hello", 1, attempt=2)
     assert sent(desk) == [*HELLO, "say hello"]
 
 
 async def test_d3_what_a_turn_did_not_bring_in_comes_with_the_next(desk, table):
     """D3: a message that was stored, and whose turn never ran."""
     async with desk.open(session=table()) as runtime:
-        await again(desk, runtime, "say hello", 0)
+        await desk.again(runtime, "say hello", 0)
         desk.host.put({"role": "user", "content": "unheard", "dragoman_event": 1})
-        await again(desk, runtime, "and again", 2)
+        await desk.again(runtime, "and again", 2)
     assert sent(desk) == [*HELLO, "unheard", "and again"]
 
 
 async def test_d3_a_history_moves_from_our_own_store(desk, table):
     """D3: a change of back end takes the conversation along."""
     async with desk.open() as runtime:
-        await again(desk, runtime, "say hello", 0)
+        await desk.again(runtime, "say hello", 0)
     async with desk.open(session=table()) as runtime:
-        await again(desk, runtime, "and again", 1)
+        await desk.again(runtime, "and again", 1)
     assert sent(desk) == [*HELLO, "and again"]
 
 
 async def test_d3_a_reset_begins_anew_and_keeps_what_was(desk, table):
     """D3: core begins a generation of every list of the session."""
     async with desk.open(session=table()) as runtime:
-        await again(desk, runtime, "say hello", 0)
+        await desk.again(runtime, "say hello", 0)
         for records in desk.host.spaces.values():
             await records.new_generation()
-        await again(desk, runtime, "and again", 1)
+        await desk.again(runtime, "and again", 1)
     assert sent(desk) == ["and again"]
     assert sorted(map(len, kinds_outside(desk.folder))) == [2, 2]
 
@@ -155,9 +144,9 @@ async def test_d3_a_reset_begins_anew_and_keeps_what_was(desk, table):
 async def test_d3_a_turn_without_its_lease_writes_nothing_outside(desk, table):
     """D3, invariant 4: asked just before each write."""
     async with desk.open(session=table()) as runtime:
-        await again(desk, runtime, "say hello", 0)
+        await desk.again(runtime, "say hello", 0)
         desk.host.lost = True
-        events = await again(desk, runtime, "and again", 1)
+        events = await desk.again(runtime, "and again", 1)
     assert events[-1].kind is FailureKind.LOCK_CONFLICT
     assert kinds_outside(desk.folder) == [["user", "assistant"]]
 
@@ -165,7 +154,7 @@ async def test_d3_a_turn_without_its_lease_writes_nothing_outside(desk, table):
 async def test_d3_messages_that_a_running_turn_takes_in_reach_the_history(desk, table):
     """D3: `bring_in`, as a run calls it that takes messages in; asked twice, it does it once."""
     async with desk.open(session=table()) as runtime:
-        await again(desk, runtime, "say hello", 0)
+        await desk.again(runtime, "say hello", 0)
         inbox = desk.host.records("openai")
         await inbox.append([json.dumps({"role": "user", "content": "oh", "dragoman_event": 7})])
         request = TurnRequest(
@@ -183,17 +172,17 @@ async def test_d3_messages_that_a_running_turn_takes_in_reach_the_history(desk, 
             await past.bring_in(items)
             await past.close()
         assert await inbox.read() == []
-        await again(desk, runtime, "and again", 9)
+        await desk.again(runtime, "and again", 9)
     assert sent(desk) == [*HELLO, "oh", "and again"]
 
 
 async def test_fc_rst_04_a_refused_history_goes_on_from_its_last_turn_outside_too(desk, table):
     """FC-RST-04: the old items stay in the file, under the name that is not in force any more."""
     async with desk.open(session=table()) as runtime:
-        await again(desk, runtime, "say hello", 0)
-        await again(desk, runtime, "torn once", 1)
-        await again(desk, runtime, "and again", 2)
-    assert sent(desk) == ["torn once", "Mended.", "and again"]
+        await desk.again(runtime, "say hello", 0)
+        await desk.again(runtime, "torn outside", 1)
+        await desk.again(runtime, "and again", 2)
+    assert sent(desk) == ["torn outside", "Mended.", "and again"]
     assert kinds_outside(desk.folder)[0] == ["user", "assistant", "user"]
 
 
@@ -206,7 +195,7 @@ async def test_d3_a_turn_leaves_no_file_open(desk, table, kind):
 
     async with desk.open(session=table(kind)) as runtime:
         for number in range(5):
-            await again(desk, runtime, "say hello", number)
+            await desk.again(runtime, "say hello", number)
             assert open_files() == 0
 
 
@@ -224,7 +213,7 @@ async def test_d3_one_client_serves_all_turns_and_is_closed_at_the_end(desk, tab
 
     async with desk.open(session=table("redis", ttl=3600)) as runtime:
         for number in range(4):
-            await again(desk, runtime, "say hello", number)
+            await desk.again(runtime, "say hello", number)
         assert 1 <= connections() <= 2
         name = json.loads(desk.host.records("openai.outside").generations[-1][-1])["name"]
         left = redis.command("TTL", f"dragoman:{name}:messages")
@@ -243,7 +232,7 @@ async def test_d3_one_engine_serves_all_turns_and_is_disposed_of(desk, table, po
 
     async with desk.open(session=table("sqlalchemy")) as runtime:
         for number in range(3):
-            await again(desk, runtime, "say hello", number)
+            await desk.again(runtime, "say hello", number)
         assert 1 <= connections() <= 2
     with anyio.fail_after(10):
         while connections():  # noqa: ASYNC110 - a server rings no bell
@@ -252,14 +241,14 @@ async def test_d3_one_engine_serves_all_turns_and_is_disposed_of(desk, table, po
 
 async def test_d3_a_server_that_is_gone_is_a_passing_trouble(desk):
     """D3: a typed end within seconds; the message waits, and comes with the next turn."""
-    lacking("redis")
+    need("redis", servers=True)
     with Redis() as server:
         session = SessionTable(backend="redis", url=server.url)
         async with desk.open(session=session) as runtime:
-            await again(desk, runtime, "say hello", 0)
+            await desk.again(runtime, "say hello", 0)
             server.stop()
             with anyio.fail_after(30):
-                end = (await again(desk, runtime, "and again", 1))[-1]
+                end = (await desk.again(runtime, "and again", 1))[-1]
     assert isinstance(end, Failed)
     assert end.kind is FailureKind.TRANSPORT
     assert end.detail.startswith("the session back end redis failed: ")
@@ -272,14 +261,14 @@ async def test_d3_tables_that_must_not_be_created_are_missed(desk, postgres):
     url = postgres.url.replace("/postgres", "/template1")
     session = SessionTable(backend="sqlalchemy", url=url, create_tables=False)
     async with desk.open(session=session) as runtime:
-        end = (await again(desk, runtime, "say hello", 0))[-1]
+        end = (await desk.again(runtime, "say hello", 0))[-1]
     assert end.detail == "the session back end sqlalchemy failed: ProgrammingError"
 
 
 async def test_d3_usage_is_counted_where_a_session_counts_it(desk, table):
     """D3: the advanced session has to be told by hand."""
     async with desk.open(session=table("advanced-sqlite")) as runtime:
-        await again(desk, runtime, "say hello", 0)
+        await desk.again(runtime, "say hello", 0)
     with closing(sqlite3.connect(desk.folder / "sessions.sqlite")) as db:
         assert db.execute("SELECT input_tokens, output_tokens FROM turn_usage").fetchall() == [
             (11, 7)
@@ -287,12 +276,14 @@ async def test_d3_usage_is_counted_where_a_session_counts_it(desk, table):
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "redis"])
-async def test_d3_items_are_encrypted_and_stay_readable(desk, table, kind):
-    """D3: the wrapper's own default forgets after ten minutes; ours keeps."""
+async def test_d3_items_are_encrypted_and_stay_readable(desk, table, kind, monkeypatch):
+    """D3: the wrapper's own default forgets after ten minutes; ours keeps for years."""
     session = table(kind, encrypt=EncryptTable(key=KEY))
     for number, text in enumerate(("say hello", "and again")):
         async with desk.open(session=session) as runtime:
-            await again(desk, runtime, text, number)
+            await desk.again(runtime, text, number)
+        later = SimpleNamespace(time=lambda: time.time() + 2e8)
+        monkeypatch.setattr("cryptography.fernet.time", later)
     assert sent(desk) == [*HELLO, "and again"]
     if kind == "sqlite":
         assert b"say hello" not in (desk.folder / "sessions.sqlite").read_bytes()
@@ -342,7 +333,7 @@ async def test_d3_a_missing_library_is_a_located_error(
 )
 async def test_d3_an_address_of_no_use_is_located_and_not_shown(desk, kind, module, url):
     """D3, invariant 12."""
-    lacking(module)
+    need(module)
     session = SessionTable(backend=kind, url=Secret("env:URL", url))
     [problem] = await desk.problems("assistant", session=session)
     assert problem.startswith("runtimes.support.session.url: this address cannot be used")
@@ -358,7 +349,7 @@ async def test_d3_a_file_that_cannot_be_opened_is_located(desk):
 
 async def test_d3_opening_asks_no_server(desk):
     """D3, E1: a server that is down keeps no gateway from starting."""
-    lacking("redis", "sqlalchemy", "pymongo", "dapr")
+    need("redis", "sqlalchemy", "pymongo", "dapr")
     for kind, more in (
         ("redis", {"url": "redis://127.0.0.1:9"}),
         ("sqlalchemy", {"url": "postgresql+asyncpg://127.0.0.1:9/x"}),
@@ -375,7 +366,7 @@ async def test_d3_compaction_goes_with_a_back_end(desk, table):
     session = table(compact=CompactTable(above=2))
     async with desk.open(session=session) as runtime:
         for number, text in enumerate(("say hello", "say hello", "and again")):
-            await again(desk, runtime, text, number)
+            await desk.again(runtime, text, number)
     assert sent(desk) == [*HELLO, *HELLO, "and again"]
 
 
@@ -383,11 +374,11 @@ async def test_d3_compaction_goes_with_a_back_end(desk, table):
 async def test_fc_sto_05_what_is_too_long_is_taken_back_outside_too(desk, table, kind):
     """FC-STO-05: core takes its own records back; here the message is deleted."""
     async with desk.open(session=table(kind)) as runtime:
-        await again(desk, runtime, "say hello", 0)
+        await desk.again(runtime, "say hello", 0)
         kept = {name: list(each.generations[-1]) for name, each in desk.host.spaces.items()}
-        end = (await again(desk, runtime, "too big", 1))[-1]
+        end = (await desk.again(runtime, "too big", 1))[-1]
         assert end.kind is FailureKind.CONTEXT_OVERFLOW
         for name, items in kept.items():
             desk.host.records(name).generations[-1] = items
-        await again(desk, runtime, "and again", 2)
+        await desk.again(runtime, "and again", 2)
     assert sent(desk) == [*HELLO, "and again"]

@@ -113,11 +113,17 @@ def model():
 
 
 @pytest.fixture
-def gateway(bot_api, model, tmp_path):
+def more():
+    """What the manifest has beside the usual."""
+    return ""
+
+
+@pytest.fixture
+def gateway(bot_api, model, tmp_path, more):
     folder = tmp_path / "deployment"
     folder.mkdir()
     (folder / "my_agent.py").write_text(AGENT)
-    manifest = MANIFEST.format(api_url=bot_api.url, model_url=model.base_url)
+    manifest = MANIFEST.format(api_url=bot_api.url, model_url=model.base_url) + more
     with Gateway(
         folder, manifest, {"TELEGRAM_TOKEN": bot_api.token, "MODEL_KEY": "sk-dummy"}
     ) as process:
@@ -177,3 +183,17 @@ def test_a_turn_killed_in_a_read_only_tool_is_run_again(bot_api, model, gateway)
     assert len(bot_api.messages(ANNA)) == 1
     assert begun(gateway, "look") == [[["look", 1, None]], [["look", 1, None]]]
     assert said(model.inputs()[-1]) == ["which colour"]
+
+
+@pytest.mark.parametrize("more", ['[runtimes.assistant.session]\nbackend = "sqlite"\n'])
+def test_d3_a_turn_killed_over_a_history_outside_is_told_nothing_twice(bot_api, model, gateway):
+    """D3, B7: the message was brought there before the kill, and core gives it again."""
+    bot_api.say(ANNA, "still there", message_id=1)
+    bot_api.wait_for(lambda: list(bot_api.messages(ANNA).values())[-1:] == ["I am."])
+    bot_api.say(ANNA, "which colour", message_id=2)
+    until(lambda: begun(gateway, "look"))
+    gateway.kill()
+    gateway.start()
+    bot_api.wait_for(lambda: list(bot_api.messages(ANNA).values())[-1:] == ["Done: look."])
+    assert said(model.inputs()[-1]) == ["still there", "which colour"]
+    assert [m["role"] for m in model.inputs()[-1] if m["role"] == "tool"] == ["tool"]

@@ -107,21 +107,14 @@ async def expire(tx: Transaction, batch: Sequence[Expire]) -> list[Answer]:
 
 
 async def _expire(tx: Transaction, op: Expire) -> tuple[str, ...]:
-    await tx.rows(
-        f"""
-        UPDATE approvals SET verdict = '{ApprovalState.EXPIRED.value}', decided_at = ?1
-        WHERE verdict = 'open' AND expires_at <= ?1
-        """,
-        op.now,
-    )
     rows = await tx.rows(
         f"""
-        SELECT id FROM approvals WHERE verdict = '{ApprovalState.EXPIRED.value}' AND decided_at = ?
-        ORDER BY id
+        UPDATE approvals SET verdict = '{ApprovalState.EXPIRED.value}', decided_at = ?1
+        WHERE verdict = 'open' AND expires_at <= ?1 RETURNING id
         """,
         op.now,
     )
-    return tuple(row[0] for row in rows)
+    return tuple(sorted(row[0] for row in rows))
 
 
 async def revoke(tx: Transaction, batch: Sequence[Revoke]) -> list[Answer]:

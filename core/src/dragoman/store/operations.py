@@ -322,7 +322,7 @@ class Decide(Operation["Decided | None"]):
 
 @attrs.frozen(kw_only=True)
 class Expire(Operation["tuple[str, ...]"]):
-    """End all questions whose time is over; answers which those are, also when asked again."""
+    """End all questions whose time is over; answers which those are."""
 
     about: ClassVar[tuple[str, ...]] = ()
 

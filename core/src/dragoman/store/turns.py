@@ -36,7 +36,14 @@ class Claim:
     def row(self) -> tuple[object, ...]:
         """Return the columns of the run that the claim would insert."""
         wish = self.adoption
-        return (wish.turn_id, self.session_id, wish.owner, wish.lease_until, wish.now)
+        return (
+            wish.turn_id,
+            self.session_id,
+            wish.owner,
+            wish.lease_until,
+            wish.now,
+            wish.delivery_id,
+        )
 
 
 INSERT_RUN = """
@@ -53,8 +60,10 @@ async def adopt(tx: Transaction, batch: Sequence[Adopt]) -> list[Answer]:
     claims = [Claim(op.session_id, op.adoption) for op in batch]
     grants = await _go_on(tx, claims)
     grants |= await take_over(tx, claims)
-    missing = [claim.adoption for claim in claims if claim.adoption.turn_id not in grants]
-    grants |= await granted_before(tx, missing)
+    missing = [claim for claim in claims if claim.adoption.turn_id not in grants]
+    if missing:
+        grants |= await granted_before(tx, [claim.adoption for claim in missing])
+        grants |= await _gone_on(tx, missing)
     return [grants.get(op.adoption.turn_id) for op in batch]
 
 
@@ -66,6 +75,8 @@ async def take_over(tx: Transaction, claims: Sequence[Claim]) -> dict[str, TurnG
         WHERE EXISTS (
             SELECT 1 FROM inbound_events AS e WHERE e.session_id = value ->> 1
               AND e.state = 'queued'
+        ) AND NOT EXISTS (
+            SELECT 1 FROM deliveries AS d WHERE d.id = value ->> 5
         ) ORDER BY key ON CONFLICT DO NOTHING RETURNING id, session_id
         """,
         [claim.row() for claim in claims],
@@ -138,7 +149,6 @@ async def _go_on(tx: Transaction, claims: Sequence[Claim]) -> dict[str, TurnGran
     behind the questions, in a row of its own.
     """
     wished = {claim.session_id: claim.adoption for claim in claims}
-    known = {row[0]: row[1] for row in await _gone_on(tx, claims)}
     rows = await tx.set(
         """
         UPDATE agent_runs SET state = 'running', fence = fence + 1, owner = j.value ->> 2,
@@ -151,19 +161,24 @@ async def _go_on(tx: Transaction, claims: Sequence[Claim]) -> dict[str, TurnGran
         """,
         [claim.row() for claim in claims],
     )
-    wishes = {turn_id: wished[session_id] for turn_id, session_id in rows}
-    wishes |= {turn_id: wished[session_id] for turn_id, session_id in known.items()}
-    if not wishes:
+    if not rows:
         return {}
+    wishes = {turn_id: wished[session_id] for turn_id, session_id in rows}
+    await _open_rows(tx, await inputs_of(tx, wishes), wishes)
+    return await _paused_grants(tx, wishes)
+
+
+async def _paused_grants(tx: Transaction, wishes: Mapping[str, Adoption]) -> dict[str, TurnGrant]:
+    """Return the grants of turns that went on, by the turns that were wished for."""
     inputs = await inputs_of(tx, wishes)
-    await _open_rows(tx, [row for row in inputs if row[1] not in known], wishes)
     grants = await grants_of(tx, inputs, await open_parts(tx, wishes))
     return {wishes[turn_id].turn_id: grant for turn_id, grant in grants.items()}
 
 
-async def _gone_on(tx: Transaction, claims: Sequence[Claim]) -> list[Row]:
-    """Return (turn, session) of those that went on for an earlier try of the same operation."""
-    return await tx.set(
+async def _gone_on(tx: Transaction, claims: Sequence[Claim]) -> dict[str, TurnGrant]:
+    """Return the grants of those that went on for an earlier try of the same operation."""
+    wished = {claim.session_id: claim.adoption for claim in claims}
+    rows = await tx.set(
         """
         SELECT r.id, r.session_id FROM json_each(?)
         JOIN deliveries AS d ON d.id = value ->> 0 AND d.number = (
@@ -177,6 +192,8 @@ async def _gone_on(tx: Transaction, claims: Sequence[Claim]) -> list[Row]:
             for claim in claims
         ],
     )
+    wishes = {turn_id: wished[session_id] for turn_id, session_id in rows}
+    return await _paused_grants(tx, wishes) if wishes else {}
 
 
 async def open_parts(tx: Transaction, turns: Iterable[str]) -> dict[str, tuple[KnownPart, ...]]:

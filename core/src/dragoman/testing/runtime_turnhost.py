@@ -144,22 +144,6 @@ class SuiteTurnHost:
         del answers
         await self.enter("suggest")
 
-    def model_called(self, call: ModelCall) -> None:
-        """Take note that a model was called."""
-        self.calls.append(f"model_called {call.model}")
-
-    async def granted(self, tool: str) -> bool:
-        """Nobody has granted anything."""
-        del tool
-        await self.enter("granted")
-        return False
-
-    async def still_ours(self) -> None:
-        """Raise once the lease is lost."""
-        await self.enter("still_ours")
-        if self.lost:
-            raise StaleLease(self.turn_id, 1)
-
     async def offered(self) -> Sequence[TurnInput]:
         """Return what waits in the session."""
         await self.enter("offered")

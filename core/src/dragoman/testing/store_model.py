@@ -212,7 +212,8 @@ class StoreModel:
     def take_over(self, session_id: str, wish: ops.Adoption) -> None:
         """Begin a turn in a session that is free and has waiting events."""
         queued = self.queued(session_id)
-        if queued and wish.turn_id not in self.turns and not self.open_turn(session_id):
+        known = wish.turn_id in self.turns or wish.delivery_id in self.deliveries
+        if queued and not known and not self.open_turn(session_id):
             collects = self.session_key(session_id)[1] in wish.collect
             lane = queued[0].inbound.address.lane
             near = [event for event in queued if event.inbound.address.lane == lane]

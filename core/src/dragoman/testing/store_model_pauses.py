@@ -126,16 +126,12 @@ def decide(model: StoreModel, op: ops.Decide, _: object) -> ops.Decided | None:
 
 def expire(model: StoreModel, op: ops.Expire, _: object) -> tuple[str, ...]:
     """End what nobody has decided in time."""
-    for asked in model.questions.values():
+    expired = []
+    for name, asked in model.questions.items():
         if asked.verdict is ApprovalState.OPEN and asked.question.expires_at <= op.now:
             asked.verdict, asked.decided_at = ApprovalState.EXPIRED, op.now
-    return tuple(
-        sorted(
-            name
-            for name, asked in model.questions.items()
-            if (asked.verdict, asked.decided_at) == (ApprovalState.EXPIRED, op.now)
-        )
-    )
+            expired.append(name)
+    return tuple(sorted(expired))
 
 
 def end_waiting(model: StoreModel, op: ops.EndWaiting, _: object) -> bool:

@@ -201,7 +201,7 @@ SAMPLES: Final[dict[type[ops.Operation[Any]], Sample]] = {
     ops.Finish: Sample(_finish),
     ops.Pause: Sample(_pause),
     ops.Decide: Sample(_decide),
-    ops.Expire: Sample(_expire),
+    ops.Expire: Sample(_expire, lambda _: ()),
     ops.EndWaiting: Sample(_end_waiting),
     ops.Revoke: Sample(_revoke, lambda _: False),
     ops.Reset: Sample(_reset),

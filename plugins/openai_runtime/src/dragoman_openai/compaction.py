@@ -29,6 +29,8 @@ class Compactor:
 
     _table: CompactTable
     _client: AsyncOpenAI
+    _most: int
+    """Items in all from which it is due, too: before the history is cut."""
     _log: logging.Logger
 
     async def shortened(self, session_id: str, items: Sequence[Item]) -> list[Item] | None:
@@ -38,7 +40,7 @@ class Compactor:
         """
         starts = history.turn_starts(items)
         before = history.repair(items[: starts[-1]]) if starts else []
-        if sum(map(_counts, before)) < self._table.above:
+        if sum(map(_counts, before)) < self._table.above and len(before) < self._most:
             return None
         try:
             compacted = await self._compacted(session_id, before)

@@ -187,7 +187,10 @@ class OpenAIRuntime:
                 log=log,
             )
         compact = config.session.compact if config.session is not None else None
-        compactor = Compactor(compact, self._models.main, log) if compact is not None else None
+        most = limits.items * 3 // 4
+        compactor = (
+            Compactor(compact, self._models.main, most, log) if compact is not None else None
+        )
         if self._backend is None:
             session = RecordsSession(request.session_id, inbox, limits, writes)
             return SessionPast(session, log, compactor)
