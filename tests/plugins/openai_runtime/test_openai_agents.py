@@ -124,3 +124,16 @@ async def test_the_example_opens_and_answers(desk, blocks, monkeypatch):
         assert blocks(await desk.say(runtime, "say hello"))
         await desk.say(runtime, "money")
     assert desk.host.agents() == ["billing"]
+
+
+async def test_what_asks_a_person_first_is_known(desk):
+    """B12, D2: a tool, and an MCP server with a rule for one of its tools."""
+    from dragoman_openai.agents import load
+
+    for agent, name in (
+        ("approving", "delete_all"),
+        ("outer", "delete_all"),
+        ("asking_mcp", "files"),
+    ):
+        graph = await load(desk.config(agent), "runtimes.support").of("default")
+        assert graph.asking == {name}

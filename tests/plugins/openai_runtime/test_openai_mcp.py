@@ -7,7 +7,15 @@ from pathlib import Path
 import anyio
 import pytest
 
-from dragoman import Finished, Secret, ToolFinished, ToolStarted
+from dragoman import (
+    ApprovalRequested,
+    ApprovalState,
+    Decision,
+    Finished,
+    Secret,
+    ToolFinished,
+    ToolStarted,
+)
 from dragoman_openai.agent_tables import McpTable
 
 pytestmark = pytest.mark.anyio
@@ -143,6 +151,31 @@ async def test_a_dead_server_delays_neither_the_start_nor_other_agents(desk, tmp
     assert any("broken" in line and "there is no ink" in line for line in ours)
 
 
+@pytest.mark.parametrize("approval", ["always", ("note",)])
+async def test_a_tool_of_a_server_waits_for_a_person(desk, tmp_path, approval, blocks):
+    """B12, D9, D2: and runs in another process, against another child, once."""
+    tables = alone(desk, notes=child(tmp_path, approval=approval))
+    async with desk.open(**tables) as runtime:
+        events = await desk.say(runtime, "note it down")
+    [asked] = [event for event in events if isinstance(event, ApprovalRequested)]
+    assert (asked.tool, json.loads(asked.arguments)) == ("mcp_notes__note", {"text": "tea"})
+    assert desk.host.journal == []
+    state = json.loads(json.dumps(events[-1].state))
+    async with desk.open(**tables) as runtime:
+        decision = Decision(asked.call_id, asked.tool, ApprovalState.APPROVED, "")
+        rest = await desk.go_on(runtime, state, [decision])
+        assert blocks(rest) == ["Noted."]
+    assert [entry[1] for entry in desk.host.journal if entry[0] == "begun"] == ["notes/note"]
+    assert (tmp_path / "notes").read_text() == "tea\n"
+
+
+async def test_only_the_named_tools_of_a_server_ask(desk, tmp_path):
+    """B12, D2."""
+    tables = alone(desk, notes=child(tmp_path, approval=("note",)))
+    async with desk.open(**tables) as runtime:
+        assert isinstance((await desk.say(runtime, "look at the notes"))[-1], Finished)
+
+
 async def test_a_server_that_dies_in_a_call_comes_back(desk, tmp_path):
     """D2, D10: nobody knows what the call did, so it stays begun; the next one finds a new child."""
     async with desk.open(**alone(desk, notes=child(tmp_path))) as runtime:
@@ -218,11 +251,11 @@ async def test_the_operators_own_agent_brings_its_servers(desk, tmp_path, monkey
     """D2: they are connected for it, also those of an agent that is used as a tool."""
     monkeypatch.setenv("MCP_FOLDER", str(tmp_path))
     async with desk.open("mcp_agents:make", read_only_tools=("notes/note",)) as runtime:
-        assert isinstance((await desk.say(runtime, "note it down"))[-1], Finished)
         assert isinstance((await desk.say(runtime, "ask the writer"))[-1], Finished)
+        assert isinstance((await desk.say(runtime, "note it down"))[-1], Finished)
     assert [entry[1:4:2] for entry in desk.host.journal if entry[0] == "begun"] == [
-        ("notes/note", "read"),
         ("ask_writer", "write"),
+        ("notes/note", "read"),
     ]
     assert (tmp_path / "notes").read_text() == "tea\ntea\n"
 

@@ -94,9 +94,6 @@ def build(root: AnyAgent, rules: ToolRules = NO_RULES, servers: McpServers | Non
     originals = list(reachable(root, inner=False))
     served = McpServers() if servers is None else servers
     copies = {id(agent): _copied(agent, rules, served) for agent in originals}
-    for agent in reachable(root, inner=True):
-        for server in agent.mcp_servers:
-            served.of(server)  # those of agents that are used as tools are connected as well
     tools: set[str] = set()
     for agent in originals:
         handoffs = [_rewired(each, copies) for each in agent.handoffs]
@@ -117,8 +114,14 @@ def _copied(agent: AnyAgent, rules: ToolRules, served: McpServers) -> AnyAgent:
         input_guardrails=[judging_what_is_new(each) for each in agent.input_guardrails],
         mcp_servers=[served.of(server) for server in agent.mcp_servers],
     )
-    if copied.mcp_servers:
-        serve(copied, rules)
+    asked = [
+        served.of(server)
+        for inner in _inner_agents(agent)
+        for each in reachable(inner, inner=True)
+        for server in each.mcp_servers
+    ]
+    if copied.mcp_servers or asked:
+        serve(copied, rules, asked)
     return copied
 
 

@@ -6,7 +6,7 @@ servers that it has not been able to ask yet.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, cast
 
 from agents import Agent, FunctionTool, ModelBehaviorError, RunContextWrapper, Tool
@@ -38,8 +38,12 @@ def failure(run: RunContextWrapper[Any], error: Exception) -> str:
     return f"The tool failed: {error.message[:_LONGEST]}"
 
 
-def serve(agent: Agent[Any], rules: ToolRules) -> None:
-    """Change an agent, all of whose servers are `ServedMcp`."""
+def serve(agent: Agent[Any], rules: ToolRules, asked: Sequence[ServedMcp]) -> None:
+    """Change an agent, all of whose servers are `ServedMcp`; ``asked`` are those of its tools' agents.
+
+    The agents behind tools are the operator's own objects, and use their servers directly: so the
+    agent in front of them waits until these have been tried.
+    """
     servers = cast("list[ServedMcp]", agent.mcp_servers)
     harmless = {f"{each.name}/{name}" for each in servers for name in each.read_only}
     rules = ToolRules(rules.read_only | harmless, rules.timeout)
@@ -50,7 +54,7 @@ def serve(agent: Agent[Any], rules: ToolRules) -> None:
 
     async def get_system_prompt(run: RunContextWrapper[Any]) -> str | None:
         said = await prompt(run)
-        for each in servers:
+        for each in (*servers, *asked):
             await each.decided()
         notes = [each.note for each in servers if each.note]
         return "\n\n".join([*([said] if said else []), *notes]) or None
