@@ -43,7 +43,10 @@ def alone(group: BaseException) -> BaseException:
 
 @contextmanager
 def logged(level: int = logging.DEBUG) -> Iterator[list[str]]:
-    """Collect every log record from ``level`` on, with its arguments and its traceback."""
+    """Collect every log record from ``level`` on, with its arguments and its traceback.
+
+    Nobody else is given them meanwhile: they may hold what a report cannot be sent with.
+    """
     lines: list[str] = []
 
     class Keep(logging.Handler):
@@ -54,11 +57,11 @@ def logged(level: int = logging.DEBUG) -> Iterator[list[str]]:
                 lines.append(f"{self.format(record)} {record.args!r}")
 
     root, keep = logging.getLogger(), Keep(level)
-    before = root.level
-    root.addHandler(keep)
+    before, handlers = root.level, root.handlers
+    root.handlers = [keep]
     root.setLevel(logging.DEBUG)
     try:
         yield lines
     finally:
-        root.removeHandler(keep)
+        root.handlers = handlers
         root.setLevel(before)

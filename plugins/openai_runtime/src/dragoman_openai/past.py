@@ -120,12 +120,15 @@ class OutsidePast(SessionPast):
     _writes: Writes = attrs.field(kw_only=True)
     _window: int = attrs.field(kw_only=True)
     """Items that are searched for a message that may be there already."""
+    _mine: set[object] = attrs.field(factory=set, init=False)
+    """The names of the turn's messages."""
 
     async def start(self) -> dict[str, Any]:
         """Bring in what people said, then as in our own store."""
         items = await self._inbox.read()
+        self._mine |= {_name(item) for item in items[-len(self._request.inputs) :]}
         if self._request.attempt > 1:
-            await self._leave_the_rest(items[-len(self._request.inputs) :])
+            await self._leave_the_rest()
         if self._request.attempt > 1 or len(items) != len(self._request.inputs):
             await self.bring_in(items)
         else:
@@ -135,12 +138,13 @@ class OutsidePast(SessionPast):
     async def bring_in(self, items: Sequence[str]) -> None:
         """Bring in what the back end has not got yet."""
         if items:
-            there = {_name(item) for item in await self._newest()} - {None}
+            newest = self._searched(await self.outside.read(self._window))
+            there = {_name(item) for item in newest} - {None}
             await self._move([item for item in items if _name(item) not in there])
 
     async def take_back(self) -> None:
         """Delete what the turn has added outside."""
-        await self._writes(self.outside.take_back)
+        await self._writes(lambda: self.outside.take_back(self._of_this_turn))
 
     async def ended(self, result: RunResultStreaming, *, finished: bool) -> None:
         """Let a session count that counts what its turns use."""
@@ -156,26 +160,32 @@ class OutsidePast(SessionPast):
         await self._writes(lambda: self.outside.append(items))
         await self._writes(lambda: self._inbox.new_generation(()))
 
-    async def _leave_the_rest(self, inputs: Sequence[str]) -> None:
+    async def _leave_the_rest(self) -> None:
         """Leave behind what an attempt that was cut off has added behind the turn's messages.
 
         In our own store that is core's work. Here the turn goes on with a copy that ends there.
         """
-        wanted = {_name(item) for item in inputs}
-        newest = await self._newest()
-        found = [index for index, item in enumerate(newest) if _name(item) in wanted]
-        added = len(newest) - 1 - found[-1] if found else 0
-        if added:
-            whole = await self.outside.read()
-            await self._writes(lambda: self.outside.new_generation(whole[:-added]))
+        whole = await self.outside.read()
+        places = self._places(whole)
+        if places and places[-1] + 1 < len(whole):
+            await self._writes(lambda: self.outside.new_generation(whole[: places[-1] + 1]))
 
-    async def _newest(self) -> Sequence[str]:
+    def _of_this_turn(self, items: Sequence[str]) -> int:
+        """Return how many of the newest items the turn has added: all from its first message on."""
+        places = self._places(items)
+        return len(items) - places[0] if places else 0
+
+    def _places(self, items: Sequence[str]) -> list[int]:
+        newest = self._searched(items)
+        first = len(items) - len(newest)
+        return [first + place for place, item in enumerate(newest) if _name(item) in self._mine]
+
+    def _searched(self, items: Sequence[str]) -> Sequence[str]:
         """Return what may be of this turn: where names are only texts, the newest turn."""
-        stored = await self.outside.read(self._window)
         if self.outside.opaque:
-            return stored
-        starts = history.turn_starts(history.decode(stored))
-        return stored[starts[-1] :] if starts else ()
+            return items
+        starts = history.turn_starts(history.decode(items))
+        return items[starts[-1] :] if starts else ()
 
 
 def _name(item: str) -> object:

@@ -46,10 +46,6 @@ class OutsideRecords:
     _session: Session | None = attrs.field(default=None, init=False)
     _name: str | None = attrs.field(default=None, init=False)
     """The name that was in force when the turn began."""
-    _added: int = attrs.field(default=0, init=False)
-    """Items that the turn has added under that name."""
-    _changed: bool = attrs.field(default=False, init=False)
-    """Whether another name is in force now."""
     _lock: anyio.Lock = attrs.field(factory=anyio.Lock, init=False)
 
     @property
@@ -67,9 +63,7 @@ class OutsideRecords:
         """Add items in order: all or none, as far as the back end can do that."""
         if items:
             await self._host.still_ours()
-            session = await self._present()
-            self._added += len(items) * (not self._changed)
-            await self._add(session, items)
+            await self._add(await self._present(), items)
 
     async def new_generation(self, items: Sequence[str] = ()) -> None:
         """Go on with ``items``; what was there is kept and no longer read."""
@@ -81,23 +75,25 @@ class OutsideRecords:
         except BaseException:
             await self._release(session)
             raise
-        old, self._session, self._changed = self._session, session, True
+        old, self._session = self._session, session
         await self._release(old)
 
-    async def take_back(self) -> None:
-        """Delete what this turn has added, for a message that must not be in any history.
+    async def take_back(self, added: Callable[[Sequence[str]], int]) -> None:
+        """Delete the newest items, as many as ``added`` says of all: no history must have them.
 
-        Core takes the turn's own records back, and with them each name that it has begun. Only
-        what was added to the history that is in force then has to be deleted.
+        Core takes the turn's own records back, and with them each name that the turn has begun. So
+        it is the history that was in force before of which items are deleted.
         """
         await self._host.still_ours()
-        if self._name is not None and self._added:
-            session = await self._made(self._name)
-            try:
-                for _ in range(self._added):
-                    await self._asked(session.pop_item)
-            finally:
-                await self._release(session)
+        if self._name is None:
+            return
+        session = await self._made(self._name)
+        try:
+            items = await self._bounded(session.get_items)
+            for _ in range(added([encode(item) for item in items])):
+                await self._asked(session.pop_item)
+        finally:
+            await self._release(session)
 
     async def ran(self, result: Any) -> None:
         """Hand a run's result to a session that counts what its turns use."""
@@ -123,7 +119,6 @@ class OutsideRecords:
             return await self._made(self._name)
         name, session = await self._fresh()
         await self._take(name)
-        self._changed = True
         return session
 
     async def _known(self) -> str | None:
