@@ -6,19 +6,12 @@ from pathlib import Path
 
 DRAGOMAN = Path(sys.executable).parent / "dragoman"
 
-AGENTS = '''
-from agents import Agent, function_tool
+AGENTS = """
+from agents import Agent
 
-
-@function_tool(needs_approval=True)
-def delete_everything() -> str:
-    """Delete it all."""
-    return "done"
-
-
-careless = Agent(name="careless", instructions="x", tools=[delete_everything])
+careless = Agent(name="twin", instructions="x", handoffs=[Agent(name="twin")])
 careful = Agent(name="careful", instructions="x")
-'''
+"""
 
 MANIFEST = """
 manifest = 1
@@ -60,7 +53,7 @@ def check(folder, *arguments):
 
 
 def test_agents_that_cannot_be_used_are_found_before_anything_starts(tmp_path):
-    """D2: a tool that waits for a decision is refused; nobody can give one, and none is made up."""
+    """D2: what would fail at the first message, whatever it is."""
     (tmp_path / "my_agents.py").write_text(AGENTS)
     (tmp_path / "dragoman.toml").write_text(MANIFEST)
     assert check(tmp_path).returncode == 0
@@ -69,8 +62,7 @@ def test_agents_that_cannot_be_used_are_found_before_anything_starts(tmp_path):
     lines = done.stderr.splitlines()
     assert len(lines) == 2, done.stderr
     assert "runtimes.careless" in lines[0]
-    assert "delete_everything" in lines[0]
-    assert "approval" in lines[0]
+    assert "two agents are named 'twin'" in lines[0]
     assert "runtimes.lost" in lines[1]
     assert not (tmp_path / ".dragoman").exists()
 

@@ -71,6 +71,8 @@ async def test_help_lists_the_commands():
         await stage.platform.say("/help")
         [shown] = await stage.platform.until_count(1)
         assert [line.split()[0] for line in shown.splitlines()] == [
+            "/approve",
+            "/deny",
             "/dice",
             "/new",
             "/status",

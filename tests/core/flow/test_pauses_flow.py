@@ -333,3 +333,26 @@ async def test_invariant_7_a_crash_after_the_decision(tmp_path, begun):
         await stage.until_final()
         assert await stage.states("agent_runs") == ["interrupted" if begun else "succeeded"]
         assert ("delete_files approved" in texts(stage)) is not begun
+
+
+async def test_d10_the_same_wanted_again_after_a_pause_is_done_again():
+    """D10: the model asks for it twice; only what a crash repeats is told its recorded result."""
+
+    async def twice(request, host):
+        begun = await host.tool_begins(ToolCall(f"call_{request.saved}", "look", "{}"))
+        assert isinstance(begun, ToolBegins)
+        await host.tool_ended(begun, "seen")
+        keys.append(begun.effect_key)
+        if request.saved is None:
+            yield ASK
+            yield Paused("a state")
+        else:
+            yield Finished()
+
+    keys = []
+    async with gateway(asking(twice)) as stage:
+        await stage.platform.say("delete it")
+        await waiting(stage)
+        await stage.platform.say("/approve")
+        await stage.until_final()
+        assert len(set(keys)) == 2

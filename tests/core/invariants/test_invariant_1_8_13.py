@@ -16,7 +16,7 @@ from dragoman import (
     TextDelta,
 )
 from dragoman.store.operations import Receive
-from dragoman.testing import ScriptedRuntime, StubPlatform, StubPlugin
+from dragoman.testing import ScriptedRuntime, StubPlatform, StubPlugin, VirtualClock
 from stage import can, gateway
 
 pytestmark = pytest.mark.anyio
@@ -49,20 +49,29 @@ async def test_invariant_1_nothing_is_confirmed_before_it_is_durable(monkeypatch
 
 
 async def test_invariant_8_what_needs_a_decision_ends_visibly_and_is_never_decided_by_itself():
-    """Invariant 8: while nobody can decide, a run that waits for a decision ends, visibly."""
+    """Invariant 8: a run that waits for a decision asks for it, and ends when nobody makes one."""
 
     async def asks(request, host):
-        yield ApprovalRequested("call-1", "delete_everything", "{}")
-        yield Paused("state")
+        if request.saved is None:
+            yield ApprovalRequested("call-1", "delete_everything", "{}")
+            yield Paused("state")
+        else:
+            decided.extend(one.verdict.value for one in request.decisions)
+            yield Finished()
 
+    decided, clock = [], VirtualClock()
     plugin = StubPlugin(runtimes={"scripted": ScriptedRuntime(asks)})
-    async with gateway(plugin) as stage:
+    async with gateway(plugin, clock=clock) as stage:
         await stage.platform.say("clean up")
-        await stage.until_final()
-        assert await stage.states("agent_runs") == ["failed"]
-        assert await stage.rows("SELECT * FROM tool_calls") == []
+        await clock.advance(3600)
+        assert await stage.states("agent_runs") == ["waiting"]
         [shown] = stage.platform.shown()
-        assert "something went wrong" in shown
+        assert "May I run `delete_everything`?" in shown
+        await clock.advance(90_000)
+        await stage.quiet()
+        assert await stage.states("agent_runs") == ["succeeded"]
+        assert decided == ["expired"]
+        assert await stage.rows("SELECT * FROM tool_calls") == []
 
 
 @contextlib.contextmanager

@@ -262,6 +262,7 @@ async def test_queries_read_no_table_from_end_to_end():
             "open_questions": store.read.open_questions(session_id),
             "next_expiry": store.read.next_expiry(),
             "turn_inputs": store.read.turn_inputs("turn_1"),
+            "begun": store.read.begun("turn_1"),
             "granted": store.read.granted("c", "default", "look"),
         }
         queries = {name for name in dir(store.read) if not name.startswith("_")}

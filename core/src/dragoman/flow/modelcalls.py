@@ -8,6 +8,7 @@ from typing import Final
 import anyio
 import attrs
 from anyio import to_thread
+from anyio.abc import TaskGroup
 
 from dragoman.clock import Clock
 from dragoman.errors import StoreError
@@ -41,8 +42,10 @@ class ModelCalls:
     """Newest turns of a session of which is kept what was sent."""
     _redact: Callable[[str], str]
     _log: Log
+    tasks: TaskGroup | None = None
+    """Where what has come is written beside the run, while the turn is at work."""
     _waiting: list[tuple[ModelCall, float]] = attrs.field(factory=list)
-    _bell: anyio.Event = attrs.field(factory=anyio.Event)
+    _writing: bool = False
 
     def add(self, call: ModelCall) -> None:
         """Take a call that has ended; never waits."""
@@ -52,12 +55,13 @@ class ModelCalls:
         if not self._turns or size > WAITING:
             call = attrs.evolve(call, sent="")
         self._waiting.append((call, self._clock.now().timestamp()))
-        self._bell.set()
+        if self.tasks is not None and not self._writing:
+            self._writing = True
+            self.tasks.start_soon(self._write)
 
-    async def run(self) -> None:
-        """Write what comes until cancelled; the rest goes with the turn's end."""
-        while True:
-            await self._bell.wait()
+    async def _write(self) -> None:
+        """Write what has come; what is left when the work ends goes with the turn's end."""
+        while self._waiting:
             await self._clock.sleep(GATHERED)
             with anyio.CancelScope(shield=True):
                 kept = await self.rest()
@@ -65,10 +69,11 @@ class ModelCalls:
                     await self._store.apply(KeepCalls(lease=self._lease, kept=kept))
                 except StoreError as error:
                     self._log.warning("calls of models are not kept (%s)", type(error).__name__)
+        self._writing = False
 
     async def rest(self) -> KeptCalls:
         """Return what is not written yet."""
-        waiting, self._waiting, self._bell = self._waiting, [], anyio.Event()
+        waiting, self._waiting = self._waiting, []
         with anyio.CancelScope(shield=True):
             if sum(len(call.sent) for call, _ in waiting) > _LOOP_SIZE:
                 calls = await to_thread.run_sync(self._kept, waiting)

@@ -240,11 +240,12 @@ class TurnRunner:
         async with anyio.create_task_group() as tasks:
             if way.platform.capabilities.typing:
                 tasks.start_soon(keep_typing, way, address, self.clock, self.log)
-            tasks.start_soon(turn.host.calls.run)
+            turn.host.calls.tasks = tasks
             tasks.start_soon(turn.live.run if previews else partial(self._say_working, turn))
             end = await self._consume(turn)
             if previews:
                 await turn.live.close(at_once=isinstance(end, Cancelled))
+            turn.host.calls.tasks = None
             tasks.cancel_scope.cancel()
         return end
 
@@ -284,6 +285,8 @@ class TurnRunner:
 
     async def _events(self, turn: Turn) -> None:
         runtime = self.runtimes[turn.grant.runtime]
+        if turn.grant.saved is not None:
+            await turn.host.go_on()
         async with runtime.turn(self._request(turn.grant), turn.host) as events:
             try:
                 async for event in events:

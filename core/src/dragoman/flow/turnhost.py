@@ -133,6 +133,8 @@ class FencedTurnHost:
     _steered: bool = False
     suggested: tuple[str, ...] = ()
     """Answers that the turn offers."""
+    _before: frozenset[str] = frozenset()
+    """The effect keys of what was begun before a pause."""
     _asked: Counter[tuple[str, str]] = attrs.field(factory=Counter)
     """How often this attempt wanted the same effect."""
 
@@ -147,10 +149,8 @@ class FencedTurnHost:
     async def tool_begins(self, call: ToolCall) -> ToolDecision:
         """Write a call into the journal, or find out what became of it before."""
         arguments = _canonical(call.arguments)
-        wanted = (call.tool, arguments)
-        self._asked[wanted] += 1
         turn_id = self._lease.turn_id
-        effect_key = _key(turn_id, call.tool, arguments, str(self._asked[wanted]))
+        effect_key = self._effect_key(call.tool, arguments)
         call_key = _key(self._lease.session_id, turn_id, call.call_id)
         await self.still_ours()
         written = await self._store.apply(
@@ -168,6 +168,19 @@ class FencedTurnHost:
         if written.result is not None:
             return ToolRecorded(written.result)
         return ToolUnknown(effect_key)
+
+    def _effect_key(self, tool: str, arguments: str) -> str:
+        """Return the key of what is wanted now; what was begun before a pause is another thing."""
+        while True:
+            self._asked[tool, arguments] += 1
+            often = str(self._asked[tool, arguments])
+            key = _key(self._lease.turn_id, tool, arguments, often)
+            if key not in self._before:
+                return key
+
+    async def go_on(self) -> None:
+        """Find out what the turn had begun before it paused."""
+        self._before = await self._store.read.begun(self._lease.turn_id)
 
     async def tool_ended(self, begun: ToolBegins, result: str) -> None:
         """Write what came of a call, unless it is too long to be kept: it is then unknown."""

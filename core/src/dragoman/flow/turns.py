@@ -114,13 +114,13 @@ class Turns:
         running = self._active.get(session_id)
         if running and running.turn_id == turn_id:
             running.cancel(reason, told=True)
-        elif await self._store.apply(
-            EndWaiting(turn_id=turn_id, detail=reason, now=self._clock.now().timestamp())
-        ):
-            self.look()
-            return True
         else:
             self._doomed[turn_id] = reason
+            end = EndWaiting(turn_id=turn_id, detail=reason, now=self._clock.now().timestamp())
+            if await self._store.apply(end):
+                del self._doomed[turn_id]
+                self.look()
+                return True
         ended = False
         with self._clock.move_on_after(seconds):
             while not ended:

@@ -65,6 +65,11 @@ class Questions(Past):
         )
         return [StoredEvent(row[0], event_from_json(row[1]), row[2]) for row in rows]
 
+    async def begun(self, turn_id: str) -> frozenset[str]:
+        """Return the effect keys of all calls that a turn has begun."""
+        rows = await self._query("SELECT effect_key FROM tool_calls WHERE turn_id = ?", (turn_id,))
+        return frozenset(row[0] for row in rows)
+
     async def granted(self, conversation_id: str, profile: str, tool: str) -> bool:
         """Whether a tool need not be asked about in a conversation."""
         rows = await self._query(
