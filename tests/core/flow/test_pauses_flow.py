@@ -167,6 +167,20 @@ async def test_what_nobody_decides_in_time_counts_as_no():
         assert await stage.states("agent_runs") == ["succeeded"]
 
 
+async def test_a_short_time_is_over_when_people_were_told_that_it_is():
+    """B12: a decision that comes later than the question said does not let the tool run."""
+    clock = VirtualClock()
+    async with gateway(asking(), clock=clock, profiles=profile(approval_timeout=5.0)) as stage:
+        await clock.advance(1)
+        await stage.platform.say("delete it")
+        await waiting(stage)
+        await clock.advance(5.1)
+        await stage.platform.say("/approve")
+        await stage.quiet()
+        assert "delete_files expired" in texts(stage)
+        assert await stage.states("agent_runs") == ["succeeded"]
+
+
 @pytest.mark.parametrize("command", ["/stop", "/new"])
 async def test_a_turn_that_waits_can_be_stopped(command):
     """B11: at once; nothing that it asked about is done, and a late decision changes nothing."""

@@ -33,7 +33,7 @@ HELP: Final = {
 REPLACED: Final = "replaced by a newer message"
 RETRY: Final = 2.0
 LOOK_SECONDS: Final = 30.0
-"""How late the end of a question's time may be noticed."""
+"""The longest time between two looks at what is open."""
 
 NOTHING_OPEN: Final = "Nothing waits for a decision here."
 NOT_YOURS: Final = "This is not yours to decide."
@@ -104,14 +104,19 @@ class Decisions:
         return True
 
     async def run(self) -> None:
-        """End what nobody decides in time, until cancelled."""
+        """End what nobody decides in time, until cancelled.
+
+        No question's time is shorter than that between two looks, so none is over unseen.
+        """
+        patience = [profile.approval_timeout for profile in self._profiles.values()]
+        longest = min([LOOK_SECONDS, *patience])
         while True:
             try:
                 wait = await self._expire()
             except StoreUnavailable as error:
                 self._log.error("open questions are not read: %s", error)
                 wait = RETRY
-            await self._clock.sleep(min(wait, LOOK_SECONDS))
+            await self._clock.sleep(min(wait, longest))
 
     async def _expire(self) -> float:
         """End what is overdue; return the seconds until more may be."""
