@@ -26,13 +26,13 @@ async def session(desk):
         yield RecordsSession("s1", desk.host.records("openai"), Limits(10), writes)
 
 
-async def test_it_fulfils_the_sdks_protocol_with_the_wrapper_on_all_methods(session):
-    """D5: the SDK hands its run context only to sessions that take it everywhere."""
+async def test_it_fulfils_the_sdks_protocol_and_asks_for_no_run_context(session):
+    """D5: it knows its turn; a session that takes the context is inspected at each call."""
     from agents.memory import Session
     from agents.memory.session import _session_accepts_wrapper
 
     assert isinstance(session, Session)
-    assert _session_accepts_wrapper(session)
+    assert not _session_accepts_wrapper(session)
 
 
 async def test_items_come_back_as_they_were_stored(desk, session):

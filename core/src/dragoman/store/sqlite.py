@@ -67,7 +67,7 @@ async def open_sqlite(path: Path | None) -> AsyncIterator[SqliteStore]:
         if path:
             reader = await connect(str(path))
             stack.push_async_callback(_close, reader)
-            read = Reads(_over(reader, anyio.Lock()))
+            read = Reads(_over(reader, contextlib.nullcontext()))  # its thread takes one by one
             connections = (db, reader)
         else:
             # A second connection would see another database; reads wait for the writer.
@@ -107,7 +107,7 @@ def _make_private(path: Path) -> None:
         path.touch(mode=0o600)
 
 
-def _over(db: aiosqlite.Connection, lock: anyio.Lock) -> Any:
+def _over(db: aiosqlite.Connection, lock: contextlib.AbstractAsyncContextManager[Any]) -> Any:
     async def query(sql: str, parameters: tuple[Any, ...]) -> list[Row]:
         async with lock:
             try:
