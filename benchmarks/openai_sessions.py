@@ -260,7 +260,9 @@ async def long_history(folder: Path, rounds: int, runs: int = 8) -> dict[str, An
     return {
         "items": sizes,
         "window": WINDOW,
-        "ms_per_run": {name: round(1000 * statistics.median(all_), 2) for name, all_ in times.items()},
+        "ms_per_run": {
+            name: round(1000 * statistics.median(all_), 2) for name, all_ in times.items()
+        },
         "of_short": round(paired(long, short), 3),
     }
 

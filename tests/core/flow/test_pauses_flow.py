@@ -17,7 +17,7 @@ from dragoman import (
     RuntimeCapabilities,
     TextBlock,
 )
-from dragoman.flow.decisions import NOT_YOURS, NOTHING_OPEN
+from dragoman.flow.decisions import NOT_YOURS, NOTHING_OPEN, UNCLEAR
 from dragoman.manifest.model import Access, Profile
 from dragoman.protocols import ToolBegins, ToolCall
 from dragoman.states import ApprovalState
@@ -151,6 +151,18 @@ async def test_invariant_8_a_question_is_not_decided_from_elsewhere():
         await stage.platform.say(f"/approve {await name_of(stage)}", channel="2")
         await stage.quiet()
         assert texts(stage)[-1] == NOTHING_OPEN
+        assert await stage.rows("SELECT verdict FROM approvals") == [("open",)]
+
+
+@pytest.mark.parametrize("words", ["0123abcd", "12ab", "it please", "0123abcd always"])
+async def test_invariant_8_what_is_not_understood_decides_nothing(words):
+    """B12: another name, half of one, and words that might mean anything."""
+    async with gateway(asking()) as stage:
+        await stage.platform.say("delete it")
+        await waiting(stage)
+        await stage.platform.say(f"/approve {words}")
+        await stage.quiet()
+        assert texts(stage)[-1] in (UNCLEAR, "Nothing here is called `0123abcd`.")
         assert await stage.rows("SELECT verdict FROM approvals") == [("open",)]
 
 

@@ -7,6 +7,7 @@ all that it has asked is decided, in whichever process finds it.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -30,12 +31,16 @@ HELP: Final = {
     "approve": "let a tool run that waits for a decision; with `always`, it need not ask here again",
     "deny": "do not let it run; what you add is the reason that the agent is told",
 }
+_NAME: Final = re.compile("[0-9a-f]{8}")
+"""How questions are called."""
+
 REPLACED: Final = "replaced by a newer message"
 RETRY: Final = 2.0
 LOOK_SECONDS: Final = 30.0
 """The longest time between two looks at what is open."""
 
 NOTHING_OPEN: Final = "Nothing waits for a decision here."
+UNCLEAR: Final = "Nothing is decided: behind `/approve` come only a name, and `always`."
 NOT_YOURS: Final = "This is not yours to decide."
 
 
@@ -60,6 +65,8 @@ class Decisions:
         if isinstance(found, str):
             return found
         approval, rest = found
+        if call.name == "approve" and rest.lower() not in {"", "always"}:
+            return UNCLEAR
         asker = await self._store.read.turn_inputs(approval.turn_id)
         if not self._may(event, approval, asker):
             self._log.warning("event %d: decision on %s refused", stored.id, approval.question.id)
@@ -134,9 +141,11 @@ class Decisions:
     async def _meant(self, event: Inbound, arguments: str) -> tuple[Approval, str] | str:
         """Return the question that a command is about, and the rest of it; or what is wrong."""
         word, _, rest = arguments.partition(" ")
-        named = await self._store.read.approval(word.lower()) if word else None
-        if named and await self._asked_in(named, event):
-            return named, rest.strip()
+        if _NAME.fullmatch(word.lower()):
+            named = await self._store.read.approval(word.lower())
+            if named and await self._asked_in(named, event):
+                return named, rest.strip()
+            return f"Nothing here is called `{word.lower()}`."
         here = [
             one
             for one in await self._store.read.open_questions()

@@ -79,7 +79,7 @@ class Profile:
     )
     approval_timeout: float = attrs.field(
         default=86400.0,
-        validator=gt(0),
+        validator=ge(1),
         metadata=_help("seconds after which a question that nobody answered counts as denied"),
     )
     trigger: Literal["addressed", "all"] = attrs.field(
