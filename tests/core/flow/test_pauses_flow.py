@@ -12,6 +12,7 @@ from dragoman import (
     ApprovalRequested,
     Failed,
     FailureKind,
+    FileLimits,
     Finished,
     Paused,
     RuntimeCapabilities,
@@ -21,8 +22,8 @@ from dragoman.flow.decisions import NOT_YOURS, NOTHING_OPEN, UNCLEAR
 from dragoman.manifest.model import Access, Profile
 from dragoman.protocols import ToolBegins, ToolCall
 from dragoman.states import ApprovalState
-from dragoman.testing import ScriptedRuntime, StubPlugin, VirtualClock
-from stage import gateway
+from dragoman.testing import ScriptedRuntime, StubPlatform, StubPlugin, VirtualClock
+from stage import can, gateway
 
 pytestmark = pytest.mark.anyio
 
@@ -383,3 +384,27 @@ async def test_d10_the_same_wanted_again_after_a_pause_is_done_again():
         await stage.platform.say("/approve")
         await stage.until_final()
         assert len(set(keys)) == 2
+
+
+async def test_files_that_were_attached_before_a_pause_are_shown_with_it():
+    """A11: they belong to what was said so far; the rest of the turn has its own."""
+
+    async def draws(request, host):
+        await host.attach("before.txt" if request.saved is None else "after.txt", b"x")
+        async for event in asks(request, host):
+            yield event
+
+    plugin = asking(draws)
+    plugin.platforms["stub"] = StubPlatform(can(files=FileLimits(size=1000)))
+    async with gateway(plugin) as stage:
+        await stage.platform.say("delete it")
+        await waiting(stage)
+        assert shown_files(stage) == ["before.txt"]
+        await stage.platform.say("/approve")
+        await stage.until_final()
+        assert shown_files(stage) == ["before.txt", "after.txt"]
+
+
+def shown_files(stage):
+    """Return the names of the files that people see."""
+    return [message.file.name for message in stage.platform.messages if message.file]

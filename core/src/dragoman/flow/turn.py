@@ -53,8 +53,10 @@ from dragoman.states import TurnState
 from dragoman.store.operations import (
     Absorb,
     Approval,
+    Delivery,
     Finish,
     Operation,
+    Part,
     Pause,
     Question,
     TurnGrant,
@@ -401,10 +403,7 @@ class TurnRunner:
     ) -> TurnGrant | None:
         """Make the end durable, however long the store takes, then send what is owed."""
         labels = turn.host.suggested if isinstance(end, Finished) else ()
-        parts, owed = await turn.live.settle(text, labels)
-        if end and turn.host.attached:
-            more, behind = await turn.host.attached.rows(len(parts), alone=not text)
-            parts, owed = (*parts, *more), [*owed, *behind]
+        parts, owed = await self._rows(turn, text, labels, files=end is not None)
         operation = Finish(
             lease=turn.grant.lease,
             state=_state(end),
@@ -421,9 +420,19 @@ class TurnRunner:
         self.outbox.push(owed)
         return ended.next
 
+    async def _rows(
+        self, turn: Turn, text: str, labels: Sequence[str] = (), *, files: bool = True
+    ) -> tuple[tuple[Part, ...], list[Delivery]]:
+        """Return the rows of what a turn has said, its files behind it, and what is to be sent."""
+        parts, owed = await turn.live.settle(text, labels)
+        if files and turn.host.attached:
+            more, behind = await turn.host.attached.rows(len(parts), alone=not text)
+            parts, owed = (*parts, *more), [*owed, *behind]
+        return parts, owed
+
     async def _pause(self, turn: Turn, end: Paused, text: str) -> None:
         """Let the turn wait for people: what it has asked is shown behind what it has said."""
-        parts, owed = await turn.live.settle(text)
+        parts, owed = await self._rows(turn, text)
         event, now = turn.grant.inputs[0].inbound, self.clock.now().timestamp()
         patience = self.profiles[turn.info.profile].approval_timeout
         questions, notices = [], []
