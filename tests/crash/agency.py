@@ -75,6 +75,7 @@ DONE: Final = {"delete": DELETED, "write": f"{LOOK}\n\n{WRITTEN}"}
 TALK: Final = (
     Said("1", "bis", "Quickly."),
     Said("1", "cyd", "Hello from the model."),
+    Said("1", "dee", "As before."),
 )
 
 COMPACT: Final = """
@@ -182,7 +183,7 @@ def _done_wrongly(
 
 
 def _opened(
-    said: Sequence[Said], backstage: Backstage, more: str
+    said: Sequence[Said], backstage: Backstage, recovery: str, more: str = ""
 ) -> Callable[[Conductor], AbstractContextManager[Set]]:
     @contextmanager
     def opened(conductor: Conductor) -> Iterator[Set]:
@@ -191,7 +192,7 @@ def _opened(
             ModelRelay(conductor, backstage.model()) as relay,
         ):
             tables = wire_table(peer, certain=True)
-            tables += ASSISTANT.format(recovery="retry", url=relay.url) + more
+            tables += ASSISTANT.format(recovery=recovery, url=relay.url) + more
 
             def behind(folder: Path, judgement: Judgement) -> Sequence[str]:
                 return list(look_behind(relay, peer, said, folder, judgement))
@@ -202,13 +203,15 @@ def _opened(
 
 
 def agencies(backstage: Backstage) -> Sequence[Deployment]:
-    """Return them. Turns are run again where nothing was done yet: the harder rule."""
+    """Return them, each with the harder rule: a turn that is run again may do things twice; one
+    that is only told of leaves its history as it was at the kill.
+    """
     return [
         Deployment(
             name="approval",
             certain=True,
             said=ERRANDS,
-            open=_opened(ERRANDS, backstage, ""),
+            open=_opened(ERRANDS, backstage, "retry"),
             recovery="retry",
             sampled="passages",
             sites=(*_ACTS, "commit.Pause", "commit.Decide", "commit.Finish", "call.send"),
@@ -218,8 +221,7 @@ def agencies(backstage: Backstage) -> Sequence[Deployment]:
             name="compaction",
             certain=True,
             said=TALK,
-            open=_opened(TALK, backstage, COMPACT),
-            recovery="retry",
+            open=_opened(TALK, backstage, "notify", COMPACT),
             sampled="passages",
             sites=("call.compact", "commit.AppendRecords"),
         ),

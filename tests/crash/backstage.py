@@ -54,6 +54,7 @@ FIXTURES: Final = (
         "streamingProfile": {"ttft": 50, "tps": 45, "jitter": 0},
     },
     {"match": {"userMessage": "bis"}, "response": {"content": "Quickly."}},
+    {"match": {"userMessage": "dee"}, "response": {"content": "As before."}},
     {"match": {"userMessage": "cyd"}, "response": {"content": "Hello from the model."}},
 )
 """What the model says: results of tools streamed, and short answers."""

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.proof, pytest.mark.alone, pytest.mark.timeout(900)]
         ("discord", "retry"),
         ("slack", "retry"),
         ("approval", "retry"),
-        ("compaction", "retry"),
+        ("compaction", "notify"),
     ],
 )
 def test_a_kill_at_any_point_loses_nothing_and_shows_nothing_twice(platform, recovery):
