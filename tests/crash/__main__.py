@@ -8,6 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from crash.agency import agencies
 from crash.backstage import Backstage
 from crash.campaign import WORKERS, Campaign
 from crash.deployments import bare_wire, deployments
@@ -37,7 +38,7 @@ def _kill(options: argparse.Namespace, pieces: str, folder: Path, backstage: Bac
     """Kill the gateway in each deployment; return whether nothing is wrong."""
     good = True
     path = f"{options.core}:{pieces}"
-    for deployment in deployments(backstage):
+    for deployment in [*deployments(backstage), *agencies(backstage)]:
         if options.platform not in (None, deployment.name):
             continue
         if options.recovery not in (None, deployment.recovery):

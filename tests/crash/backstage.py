@@ -11,6 +11,9 @@ from urllib.parse import urlsplit
 from crash.scene import Said, words
 from peers.aimock import AiMock
 
+LOOK: Final = "Let me see."
+DELETED: Final = f"It is deleted. {words('dot', 12)}"
+WRITTEN: Final = f"It is written. {words('eve', 12)}"
 FORECAST: Final = f"It is 21 degrees in Paris. {words('ann', 24)}"
 
 FIXTURES: Final = (
@@ -26,10 +29,35 @@ FIXTURES: Final = (
         "response": {"content": FORECAST},
         "streamingProfile": {"ttft": 50, "tps": 45, "jitter": 0},
     },
+    {
+        "match": {"userMessage": "delete", "hasToolResult": False},
+        "response": {
+            "content": LOOK,
+            "toolCalls": [{"name": "delete", "arguments": {"path": "tmp"}}],
+        },
+    },
+    {
+        "match": {"userMessage": "delete", "hasToolResult": True},
+        "response": {"content": DELETED},
+        "streamingProfile": {"ttft": 50, "tps": 45, "jitter": 0},
+    },
+    {
+        "match": {"userMessage": "write", "hasToolResult": False},
+        "response": {
+            "content": LOOK,
+            "toolCalls": [{"name": "note", "arguments": {"text": "milk"}}],
+        },
+    },
+    {
+        "match": {"userMessage": "write", "hasToolResult": True},
+        "response": {"content": WRITTEN},
+        "streamingProfile": {"ttft": 50, "tps": 45, "jitter": 0},
+    },
     {"match": {"userMessage": "bis"}, "response": {"content": "Quickly."}},
+    {"match": {"userMessage": "dee"}, "response": {"content": "As before."}},
     {"match": {"userMessage": "cyd"}, "response": {"content": "Hello from the model."}},
 )
-"""What the model says: a tool's result streamed, and two short answers."""
+"""What the model says: results of tools streamed, and short answers."""
 
 
 def model_conversation(first: str, second: str) -> tuple[Said, ...]:

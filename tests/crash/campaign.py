@@ -12,7 +12,7 @@ from typing import Final
 import attrs
 
 from crash.deployments import Deployment
-from crash.points import Point, common, one_per_site
+from crash.points import Point, common, each_passage, one_per_site
 from crash.trial import LIMIT, Outcome, Trial
 
 RECORDINGS: Final = 3
@@ -92,6 +92,10 @@ class Campaign:
         if any(one.faults for one in recorded):
             return []
         points = common([one.passed for one in recorded])
+        if self.deployment.sites:
+            points = [one for one in points if one.site.startswith(self.deployment.sites)]
+        if self.deployment.sampled == "passages":
+            return each_passage(points)
         return one_per_site(points) if self.deployment.sampled else points
 
     def _until_killed(self, point: Point) -> Outcome:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import attrs
 
 from crash.backstage import Backstage, model_conversation
 from crash.chats import ChatPeer, DiscordPeer, SlackPeer
 from crash.conductor import Conductor
+from crash.judge import Judgement
 from crash.model import ModelRelay
 from crash.points import Point
 from crash.scene import Peer, Said, choices, conversation, errands, words
@@ -28,6 +30,8 @@ class Set:
     tables: str
     environment: Mapping[str, str] = MappingProxyType({})
     files: Mapping[str, str] = MappingProxyType({})
+    look_behind: Callable[[Path, Judgement], Sequence[str]] = lambda _folder, _judgement: ()
+    """Returns what is wrong in the gateway's folder, and at peers that people do not see."""
 
 
 @attrs.frozen(kw_only=True)
@@ -35,7 +39,7 @@ class Deployment:
     """A gateway between peers.
 
     ``certain`` says that its platform can tell whether a send was applied. ``sampled`` asks for
-    one point per site only.
+    one point per site only, and for every passage once if it is ``"passages"``.
     """
 
     name: str
@@ -43,7 +47,9 @@ class Deployment:
     said: tuple[Said, ...]
     open: Callable[[Conductor], AbstractContextManager[Set]]
     recovery: str = "notify"
-    sampled: bool = False
+    sampled: bool | Literal["passages"] = False
+    sites: tuple[str, ...] = ()
+    """Where it is killed, by the beginnings of sites; everywhere where none is named."""
     killed_before: Point | None = None
     """Where a first kill is: then the points are those of the recovery from it."""
     effects: int = 0

@@ -48,7 +48,7 @@ def judge(said: Sequence[Said], visible: Sequence[Seen]) -> Judgement:
     stray: list[str] = []
     marked: list[str] = []
     for seen in visible:
-        text = _plain(seen.text)
+        text = plain(seen.text)
         body, repeat = _without(REPEAT, text)
         if repeat:
             marked.append(text)
@@ -118,7 +118,7 @@ def _weigh(
     return lost, doubled, noticed
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Return a text as people read it: without the signs of emphasis around marks."""
     return text.replace("*", "").replace("_", "").strip()
 

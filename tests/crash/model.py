@@ -1,17 +1,37 @@
-"""The model server between the gateway and the test's model: it reports each call."""
+"""The model server between the gateway and the test's model: it reports each call.
+
+It also compacts, as the service does and the test's model does not: what comes of it holds all that
+people have said, so that it can be seen later that nothing of it is gone.
+"""
 
 from __future__ import annotations
 
 import http.client
 import http.server
+import json
 import threading
+from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from crash.conductor import Conductor
 
 METHOD: Final = "model"
+COMPACT: Final = "compact"
 HOP_BY_HOP: Final = frozenset({"connection", "keep-alive", "transfer-encoding", "content-length"})
+
+
+def told(items: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what people have said by what a model is sent, compacted items opened."""
+    said: list[str] = []
+    for item in items:
+        if item.get("type") == "compaction":
+            said += json.loads(item["encrypted_content"])
+        elif item.get("role") == "user":
+            content = item["content"]
+            parts = [{"text": content}] if isinstance(content, str) else content
+            said.append("".join(part.get("text", "") for part in parts))
+    return said
 
 
 class _Relay(http.server.BaseHTTPRequestHandler):
@@ -25,9 +45,16 @@ class _Relay(http.server.BaseHTTPRequestHandler):
         conductor = self.server.conductor
         body = self.rfile.read(int(self.headers["content-length"]))
         self.close_connection = True
+        if self.path.endswith("/compact"):
+            self._compact(json.loads(body))
+            return
         number = conductor.call(METHOD)
         if not conductor.at_call(METHOD, number, "arrived"):
             return
+        asked = json.loads(body)
+        self.server.asked.append(asked)
+        rest = [one for one in asked["input"] if one.get("type") != "compaction"]
+        body = json.dumps({**asked, "input": rest}).encode()
         upstream = http.client.HTTPConnection(self.server.model, timeout=30)
         try:
             headers = {
@@ -42,6 +69,33 @@ class _Relay(http.server.BaseHTTPRequestHandler):
                 conductor.at_call(METHOD, number, "answered")
         finally:
             upstream.close()
+
+    def _compact(self, asked: dict[str, Any]) -> None:
+        conductor = self.server.conductor
+        number = conductor.call(COMPACT)
+        if not conductor.at_call(COMPACT, number, "arrived"):
+            return
+        item = {
+            "id": f"cmp_{number}",
+            "type": "compaction",
+            "encrypted_content": json.dumps(told(asked["input"])),
+        }
+        answer = {
+            "id": f"resp_{number}",
+            "object": "response.compaction",
+            "created_at": 0,
+            "output": [item],
+            "usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2},
+        }
+        if conductor.at_call(COMPACT, number, "applied"):
+            whole = json.dumps(answer).encode()
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(whole)))
+            self.end_headers()
+            self.wfile.write(whole)
+            self.wfile.flush()
+            conductor.at_call(COMPACT, number, "answered")
 
     def _stream(self, answer: http.client.HTTPResponse) -> None:
         self.send_response(answer.status)
@@ -66,6 +120,7 @@ class _Server(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Relay)
         self.conductor = conductor
         self.model = model
+        self.asked: list[dict[str, Any]] = []
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Stay silent: the client was killed."""
@@ -82,6 +137,11 @@ class ModelRelay:
     def url(self) -> str:
         """What the runtime's table names as its base URL."""
         return f"http://127.0.0.1:{self._server.server_port}/v1"
+
+    @property
+    def asked(self) -> Sequence[dict[str, Any]]:
+        """The bodies of all model calls so far."""
+        return self._server.asked
 
     def __enter__(self) -> Self:
         self._thread.start()

@@ -83,3 +83,16 @@ def one_per_site(points: Iterable[Point]) -> list[Point]:
     for point in points:
         groups.setdefault((point.site, point.stage), []).append(point)
     return [group[len(group) // 2] for group in groups.values()]
+
+
+def each_passage(points: Iterable[Point]) -> list[Point]:
+    """Return `one_per_site`, and of every other passage one stage: another one each time."""
+    points = sorted(points)
+    chosen = one_per_site(points)
+    stages: dict[tuple[str, int], list[Point]] = {}
+    for point in points:
+        stages.setdefault((point.site, point.ordinal), []).append(point)
+    for (site, ordinal), passage in stages.items():
+        if all((site, ordinal) != (one.site, one.ordinal) for one in chosen):
+            chosen.append(passage[ordinal % len(passage)])
+    return sorted(chosen)

@@ -12,7 +12,8 @@ import attrs
 class Said:
     """A message of a person, and the answer that an undisturbed gateway gives to it.
 
-    ``file`` is what is shown of the file behind the answer, empty where there is none.
+    ``file`` is what is shown of the file behind the answer, empty where there is none. Without
+    ``text`` nobody says anything: the answer is one more message that follows the one before.
     """
 
     chat: str

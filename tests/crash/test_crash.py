@@ -16,10 +16,12 @@ pytestmark = [pytest.mark.proof, pytest.mark.alone, pytest.mark.timeout(900)]
         ("model", "retry"),
         ("discord", "retry"),
         ("slack", "retry"),
+        ("approval", "retry"),
+        ("compaction", "notify"),
     ],
 )
 def test_a_kill_at_any_point_loses_nothing_and_shows_nothing_twice(platform, recovery):
-    """B7, invariants 1, 2, 3 and 5: nothing lost or doubled, and every scar is explained."""
+    """B7, D6, D9, invariants 1, 2, 3, 5 and 7: nothing lost or done twice, each scar explained."""
     assert main(["--platform", platform, "--recovery", recovery]) == 0
 
 

@@ -7,7 +7,7 @@ from crash.explain import Scar, explain
 from crash.judge import judge
 from crash.ledger import Ledger
 from crash.mutants import MUTANTS
-from crash.points import Passed, Point, common, one_per_site
+from crash.points import Passed, Point, common, each_passage, one_per_site
 from crash.scene import Said, Seen
 
 ANN = Said("1", "hello", "one two three")
@@ -123,6 +123,20 @@ def test_a_sample_has_one_point_for_each_site_and_stage():
     points = [Point("call.send", number, "arrived") for number in (1, 2, 3)]
     points.append(Point("call.send", 1, "applied"))
     assert one_per_site(points) == [points[1], points[3]]
+
+
+def test_a_larger_sample_cuts_each_passage_at_least_once():
+    stages = ("after", "before")
+    points = [Point("commit.EndSend", number, stage) for number in (1, 2, 3) for stage in stages]
+    points.append(Point("commit.Pause", 1, "after"))
+    chosen = each_passage(points)
+    assert [(one.ordinal, one.stage) for one in chosen if one.site == "commit.EndSend"] == [
+        (1, "before"),
+        (2, "after"),
+        (2, "before"),
+        (3, "before"),
+    ]
+    assert points[-1] in chosen
 
 
 def test_the_gateway_is_killed_once_and_then_left_alone():

@@ -36,6 +36,8 @@ class Outcome:
     explained: tuple[Explained, ...] = ()
     hung: tuple[str, ...] = ()
     """What had not ended when the time was over."""
+    found: tuple[str, ...] = ()
+    """What people do not see and must not be, either."""
     log: str = attrs.field(default="", repr=False)
     seconds: float = 0.0
 
@@ -46,6 +48,7 @@ class Outcome:
             *(f"lost: {what}" for what in self.judgement.lost),
             *(f"doubled: {what}" for what in self.judgement.doubled),
             *(f"never ended: {what}" for what in self.hung),
+            *(f"behind the scene: {what}" for what in self.found),
             *(f"unexplained: {one.text}" for one in self.explained if not one.allowed),
         ]
 
@@ -71,7 +74,8 @@ class Trial:
         with self.deployment.open(self._conductor) as stage, Gate(self._conductor) as gate:
             self._prepare(stage, gate)
             for said in self.deployment.said:
-                stage.peer.say(said)
+                if said.text:
+                    stage.peer.say(said)
             try:
                 hung = self._live(stage, gate)
             finally:
@@ -143,7 +147,7 @@ gate = "{gate.address}"
 
     @property
     def _expected(self) -> int:
-        return len(self.deployment.said)
+        return sum(1 for said in self.deployment.said if said.text)
 
     def _died(self) -> bool:
         process = self._gateway._process
@@ -187,6 +191,7 @@ gate = "{gate.address}"
             uncertain=self._uncertain,
             explained=tuple(explained),
             hung=hung,
+            found=tuple(stage.look_behind(self.folder, judgement)),
             log=self._gateway.log,
             seconds=seconds,
         )
