@@ -22,6 +22,7 @@ from dragoman.flow.decisions import NOT_YOURS, NOTHING_OPEN, UNCLEAR
 from dragoman.manifest.model import Access, Profile
 from dragoman.protocols import ToolBegins, ToolCall
 from dragoman.states import ApprovalState
+from dragoman.store.operations import Decide
 from dragoman.testing import ScriptedRuntime, StubPlatform, StubPlugin, VirtualClock
 from stage import can, gateway
 
@@ -408,3 +409,27 @@ async def test_files_that_were_attached_before_a_pause_are_shown_with_it():
 def shown_files(stage):
     """Return the names of the files that people see."""
     return [message.file.name for message in stage.platform.messages if message.file]
+
+
+async def test_b8_a_decision_that_is_carried_out_again_is_told_again(tmp_path, monkeypatch):
+    """B8: killed behind the decision, before the command is settled; its name was not given."""
+    path, copy = tmp_path / "a.db", tmp_path / "b.db"
+    async with gateway(asking(), store=path) as stage:
+        await stage.platform.say("delete it")
+        await waiting(stage)
+        apply = type(stage.app.store).apply
+
+        async def cut(self, operation):
+            answer = await apply(self, operation)
+            if isinstance(operation, Decide):
+                await stage.rows(f"VACUUM INTO '{copy}'")
+            return answer
+
+        monkeypatch.setattr(type(stage.app.store), "apply", cut)
+        await stage.platform.say("/approve")
+        await stage.until_final()
+        monkeypatch.undo()
+    async with gateway(asking(), store=copy) as stage:
+        await stage.until_final()
+        assert "`delete_files`: approved." in texts(stage)
+        assert "delete_files approved" in texts(stage)

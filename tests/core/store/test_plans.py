@@ -259,6 +259,7 @@ async def test_queries_read_no_table_from_end_to_end():
             "values": store.read.values("c", "a"),
             "decided": store.read.decided(10, ["stub"]),
             "approval": store.read.approval("a"),
+            "decided_by": store.read.decided_by("me", NOW),
             "open_questions": store.read.open_questions(session_id),
             "next_expiry": store.read.next_expiry(),
             "turn_inputs": store.read.turn_inputs("turn_1"),

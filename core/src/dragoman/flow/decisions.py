@@ -76,7 +76,7 @@ class Decisions:
             Decide(
                 approval_id=approval.question.id,
                 verdict=ApprovalState.APPROVED if call.name == "approve" else ApprovalState.DENIED,
-                by=identity_of(self._kinds[event.address.platform], event.sender),
+                by=self._identity(event),
                 reason=rest,
                 always=always,
                 now=event.sent_at.timestamp(),
@@ -146,11 +146,10 @@ class Decisions:
             if named and await self._asked_in(named, event):
                 return named, rest.strip()
             return f"Nothing here is called `{word.lower()}`."
-        here = [
-            one
-            for one in await self._store.read.open_questions()
-            if await self._asked_in(one, event)
-        ]
+        # A command that is carried out again, after a crash, is about what it has decided.
+        again = await self._store.read.decided_by(self._identity(event), event.sent_at.timestamp())
+        waiting = again or await self._store.read.open_questions()
+        here = [one for one in waiting if await self._asked_in(one, event)]
         if len(here) == 1:
             return here[0], arguments.strip()
         if not here:
@@ -174,4 +173,7 @@ class Decisions:
             allowed |= self._owners
         if "requester" in allowed:
             allowed |= {identity_of(kind, one.inbound.sender) for one in inputs}
-        return identity_of(kind, event.sender) in allowed
+        return self._identity(event) in allowed
+
+    def _identity(self, event: Inbound) -> str:
+        return identity_of(self._kinds[event.address.platform], event.sender)

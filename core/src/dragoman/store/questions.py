@@ -39,6 +39,18 @@ class Questions(Past):
         )
         return approval_from_row(rows[0]) if rows else None
 
+    async def decided_by(self, person: str, at: float) -> Sequence[Approval]:
+        """Return what a person decided at a time (UTC, seconds), in the order of the questions."""
+        rows = await self._query(
+            f"""
+            SELECT {COLUMNS} FROM {TABLES}
+            WHERE a.decided_by = ? AND a.decided_by <> '' AND a.decided_at = ?
+            ORDER BY a.turn_id, a.number
+            """,
+            (storable(person), at),
+        )
+        return [approval_from_row(row) for row in rows]
+
     async def open_questions(self, session_id: str | None = None) -> Sequence[Approval]:
         """Return what is undecided, of one session or of all, in the order in which it was asked."""
         rows = await self._query(

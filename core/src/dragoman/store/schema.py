@@ -194,6 +194,7 @@ STEPS: Final[tuple[str, ...]] = (
     ) WITHOUT ROWID;
     CREATE INDEX approvals_open ON approvals (expires_at) WHERE verdict = 'open';
     CREATE INDEX approvals_of_turn ON approvals (turn_id, number);
+    CREATE INDEX approvals_decided ON approvals (decided_by, decided_at) WHERE decided_by <> '';
     CREATE TABLE grants (
         conversation_id TEXT NOT NULL REFERENCES conversations (id),
         profile TEXT NOT NULL,

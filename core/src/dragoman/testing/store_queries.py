@@ -111,6 +111,15 @@ async def _check_questions(store: SqliteStore, model: StoreModel) -> None:
         found = [one.question.id for one in await read.open_questions(session_id)]
         mine = [one for one in asked.values() if one.session_id == session_id]
         assert sorted(found) == sorted(one.question.id for one in mine)
+    for one in list(model.questions.values())[-2:]:
+        if one.decided_by and one.decided_at is not None:
+            same = [
+                model.approval(other)
+                for other in model.questions.values()
+                if (other.decided_by, other.decided_at) == (one.decided_by, one.decided_at)
+            ]
+            found_by = await read.decided_by(one.decided_by, one.decided_at)
+            assert sorted(found_by, key=repr) == sorted(same, key=repr)
     expiries = [one.question.expires_at for one in undecided]
     assert await read.next_expiry() == (min(expiries) if expiries else None)
     for one in list(model.questions.values())[-2:]:

@@ -169,6 +169,7 @@ CREATE INDEX deliveries_by_name ON deliveries (native_id, lane) WHERE native_id 
 CREATE INDEX runs_waiting ON agent_runs (id) WHERE state = 'waiting';
 CREATE INDEX approvals_open ON approvals (expires_at) WHERE verdict = 'open';
 CREATE INDEX approvals_of_turn ON approvals (turn_id, number);
+CREATE INDEX approvals_decided ON approvals (decided_by, decided_at) WHERE decided_by <> '';
 DELETE FROM "sqlite_sequence";
 INSERT INTO "sqlite_sequence" VALUES('inbound_events',5);
 INSERT INTO "sqlite_sequence" VALUES('deliveries',5);
