@@ -1,5 +1,7 @@
 """What survives: killed processes, cut-short migrations, files that others lock."""
 
+import asyncio
+import threading
 import fcntl
 import logging
 import random
@@ -137,13 +139,14 @@ def test_each_commit_is_synchronised_to_the_disk(tmp_path):
 
 async def test_a_reader_sees_only_what_is_committed(tmp_path, monkeypatch):
     """A query that meets an open group sees the store as it was before, and does not wait."""
-    written, go_on = anyio.Event(), anyio.Event()
-    receive = writer.EXECUTORS[ops.Receive]
+    written, go_on = anyio.Event(), threading.Event()
+    receive, loop = writer.EXECUTORS[ops.Receive], asyncio.get_running_loop()
 
     async def receive_and_wait(tx, batch):
+        """Stop in the database's thread, with the group's transaction open."""
         answers = await receive(tx, batch)
-        written.set()
-        await go_on.wait()
+        loop.call_soon_threadsafe(written.set)
+        assert go_on.wait(60)
         return answers
 
     async with open_sqlite(tmp_path / "a.db") as store:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 import aiosqlite
 import anyio
@@ -33,6 +33,7 @@ from dragoman.store import operations as ops
 from dragoman.store.operations import Operation
 from dragoman.store.transaction import Answer, Transaction
 
+Bound: TypeAlias = "Sequence[Any] | dict[str, Any]"
 Executor: TypeAlias = Callable[[Transaction, Sequence[Any]], Awaitable[list[Answer]]]
 
 EXECUTORS: Final[dict[type[Operation[Any]], Executor]] = {
@@ -142,28 +143,56 @@ class Writer:
             waiting.settle(answer)
 
     async def _commit(self, group: Sequence[Operation[Any]]) -> list[Answer]:
-        answers: dict[int, Answer] = {}
         async with self._lock:
-            await self._rollback()  # of a group whose own roll-back failed
-            await self._db.execute("BEGIN IMMEDIATE")
-            try:
-                tx = Transaction(self._db)
-                for executor, numbers in rounds(group):
-                    batch = [group[number] for number in numbers]
-                    results = await executor(tx, batch)
-                    answers.update(zip(numbers, results, strict=True))
-                await self._db.execute("COMMIT")
-            except BaseException:
-                with anyio.CancelScope(shield=True):
-                    await self._rollback()
-                raise
+            # One trip to the database's thread for the whole group: where the loop or the machine is
+            # busy, each trip waits for its turn twice.
+            answers = await self._db._execute(_commit_in_thread, self._db._conn, group)  # noqa: SLF001
         self.commits += 1
-        return [answers[number] for number in range(len(group))]
+        return cast("list[Answer]", answers)
 
-    async def _rollback(self) -> None:
-        # A full disk or an I/O error may have ended the transaction already.
-        if self._db.in_transaction:
-            await self._db.execute("ROLLBACK")
+
+@attrs.frozen
+class _InThread:
+    """What a transaction needs of a connection, for code that is in the connection's thread."""
+
+    _db: sqlite3.Connection
+
+    async def execute_fetchall(self, sql: str, parameters: Bound) -> list[Any]:
+        """Run a statement at once."""
+        return self._db.execute(sql, parameters).fetchall()
+
+
+def _commit_in_thread(db: sqlite3.Connection, group: Sequence[Operation[Any]]) -> list[Answer]:
+    """Write a group and commit it, or leave nothing of it."""
+    _roll_back(db)  # a group whose own roll-back failed
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        answers: dict[int, Answer] = {}
+        tx = Transaction(cast("aiosqlite.Connection", _InThread(db)))
+        for executor, numbers in rounds(group):
+            results = _finished(executor(tx, [group[number] for number in numbers]))
+            answers.update(zip(numbers, results, strict=True))
+        db.execute("COMMIT")
+    except BaseException:
+        _roll_back(db)
+        raise
+    return [answers[number] for number in range(len(group))]
+
+
+def _finished(work: Awaitable[list[Answer]]) -> list[Answer]:
+    """Return what an executor returns: over `_InThread` it waits for nothing."""
+    try:
+        work.__await__().send(None)
+    except StopIteration as end:
+        return cast("list[Answer]", end.value)
+    msg = "an executor waited for something else than its transaction"
+    raise RuntimeError(msg)
+
+
+def _roll_back(db: sqlite3.Connection) -> None:
+    # A full disk or an I/O error may have ended the transaction already.
+    if db.in_transaction:
+        db.execute("ROLLBACK")
 
 
 def rounds(group: Sequence[Operation[Any]]) -> Iterator[tuple[Executor, list[int]]]:
