@@ -71,19 +71,13 @@ def message(text: str) -> ResponseOutputMessage:
 class Script(Model):
     """Decides by the newest message and by what was called since."""
 
-    async def get_response(
-        self, system_instructions: Any, input: Any, settings: Any, tools: Any, *more: Any, **_: Any
-    ) -> ModelResponse:
+    async def get_response(self, *given: Any, **_: Any) -> ModelResponse:
         """Answer in one piece."""
-        return ModelResponse(
-            output=[decide(input, _names(more))], usage=Usage(requests=1), response_id=None
-        )
+        return ModelResponse(output=[_decided(given)], usage=Usage(requests=1), response_id=None)
 
-    async def stream_response(
-        self, system_instructions: Any, input: Any, settings: Any, tools: Any, *more: Any, **_: Any
-    ) -> AsyncIterator[Any]:
+    async def stream_response(self, *given: Any, **_: Any) -> AsyncIterator[Any]:
         """Answer word by word."""
-        item = decide(input, _names(more))
+        item = _decided(given)
         words = re.findall(r"\S+\s*", item.content[0].text) if item.type == "message" else []
         for number, word in enumerate(words):
             yield ResponseTextDeltaEvent(
@@ -110,9 +104,9 @@ class Script(Model):
         )
 
 
-def _names(more: tuple[Any, ...]) -> list[str]:
-    _, handoffs, *_ = more  # behind the output's schema
-    return [handoff.tool_name for handoff in handoffs]
+def _decided(given: tuple[Any, ...]) -> ResponseOutputItem:
+    _, items, _, _, _, handoffs, *_ = given
+    return decide(items, [handoff.tool_name for handoff in handoffs])
 
 
 billing = support_agents.billing.clone(model=Script())

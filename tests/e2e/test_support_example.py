@@ -79,8 +79,10 @@ def start(tmp_path):
 @pytest.fixture
 def transcripts():
     """What the page shows of terminals, without its commands."""
-    blocks = re.findall(r"^```console\n(.*?)^```", (EXAMPLE / "README.md").read_text(), re.M | re.S)
-    return [re.sub(r"^\$ .*\n", "", block, flags=re.M) for block in blocks]
+    blocks = re.findall(
+        r"^```console\n(.*?)^```", (EXAMPLE / "README.md").read_text(), re.MULTILINE | re.DOTALL
+    )
+    return [re.sub(r"^\$ .*\n", "", block, flags=re.MULTILINE) for block in blocks]
 
 
 def without_ids(text):

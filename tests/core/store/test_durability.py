@@ -1,7 +1,6 @@
 """What survives: killed processes, cut-short migrations, files that others lock."""
 
 import asyncio
-import threading
 import fcntl
 import logging
 import random
@@ -11,6 +10,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from contextlib import closing, contextmanager
 from pathlib import Path

@@ -146,7 +146,12 @@ class Writer:
         async with self._lock:
             # One trip to the database's thread for the whole group: where the loop or the machine is
             # busy, each trip waits for its turn twice.
-            answers = await self._db._execute(_commit_in_thread, self._db._conn, group)  # noqa: SLF001
+            db = self._db
+            answers = await db._execute(  # type: ignore[no-untyped-call]  # noqa: SLF001
+                _commit_in_thread,
+                db._conn,  # noqa: SLF001 - there is no public way into the thread
+                group,
+            )
         self.commits += 1
         return cast("list[Answer]", answers)
 
