@@ -1,5 +1,6 @@
 """The worked example, as its page says to run it: a terminal, no account, no key, no network."""
 
+import contextlib
 import os
 import re
 import select
@@ -42,9 +43,15 @@ class Terminal:
         os.write(self.side, f"{line}\n".encode())
         return self.until(wanted)
 
-    def end(self):
-        os.write(self.side, b"\x04")
-        assert self.process.wait(60) == 0
+    def end(self, limit=60.0):
+        """End the input; again where the program was not reading just then."""
+        deadline = time.monotonic() + limit
+        while self.process.poll() is None:
+            assert time.monotonic() < deadline, f"it goes on: {self.text!r}"
+            os.write(self.side, b"\x04")
+            with contextlib.suppress(subprocess.TimeoutExpired, OSError):
+                self.process.wait(1)
+        assert self.process.returncode == 0
 
 
 @pytest.fixture
@@ -126,7 +133,7 @@ def test_what_is_denied_does_not_run(start):
     asked = chat.say("please pay order 1001 back", "within 24 hours.\n")
     (question,) = re.findall(r"/deny (\w+)", asked)
     chat.say(f"/deny {question}", "`refund`: denied.")
-    shown = chat.say("where is order 1001?", f"Order 1001 is sent on Monday.\n{PROMPT}")
+    shown = chat.say("where is order 1001?", "Order 1001 is sent on Monday.\n")
     assert "paid back" not in shown
     chat.end()
 
