@@ -67,6 +67,7 @@ bench: setup
 	$(BIN)/python benchmarks/closed_loop.py --clients 32 --messages 40 --store memory
 	$(BIN)/python benchmarks/split.py
 	$(BIN)/python benchmarks/start_up.py
+	$(BIN)/python benchmarks/openai_sessions.py
 
 format: setup
 	$(BIN)/ruff format .
