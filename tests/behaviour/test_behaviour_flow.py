@@ -89,7 +89,8 @@ async def test_strand_nothing_that_comes_as_the_turn_ends_waits_for_the_next_mes
             commits = stage.app.store.commits
             while number % 3 == 1 and stage.app.store.commits == commits:
                 await settle()  # until it is received
-            while number % 3 == 2 and not await host.offered():
+            queued = stage.app.store.read.queued
+            while number % 3 == 2 and not await queued(request.session_id, 1):
                 await settle()  # until it waits behind this turn
         yield Finished()
 

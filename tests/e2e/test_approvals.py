@@ -65,7 +65,7 @@ recovery = "retry"
 
 [profiles.hasty]
 runtime = "assistant"
-approval_timeout = 0.5
+approval_timeout = 1
 
 [access]
 users = {users}

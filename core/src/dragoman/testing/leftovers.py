@@ -41,27 +41,31 @@ def alone(group: BaseException) -> BaseException:
     return group
 
 
+class _Keep(logging.Handler):
+    """Formats each record at once: what it quotes may change."""
+
+    def __init__(self, level: int) -> None:
+        super().__init__(level)
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not record.name.startswith("aiohttp"):  # a peer's server, not the component
+            self.lines.append(f"{self.format(record)} {record.args!r}")
+
+
 @contextmanager
 def logged(level: int = logging.DEBUG) -> Iterator[list[str]]:
     """Collect every log record from ``level`` on, with its arguments and its traceback.
 
-    Nobody else is given them meanwhile: they may hold what a report cannot be sent with.
+    Only those who collect as well are given them meanwhile: they may hold what a report cannot be
+    sent with.
     """
-    lines: list[str] = []
-
-    class Keep(logging.Handler):
-        """Formats each record at once: what it quotes may change."""
-
-        def emit(self, record: logging.LogRecord) -> None:
-            if not record.name.startswith("aiohttp"):  # a peer's server, not the component
-                lines.append(f"{self.format(record)} {record.args!r}")
-
-    root, keep = logging.getLogger(), Keep(level)
+    root, keep = logging.getLogger(), _Keep(level)
     before, handlers = root.level, root.handlers
-    root.handlers = [keep]
+    root.handlers = [*(one for one in handlers if isinstance(one, _Keep)), keep]
     root.setLevel(logging.DEBUG)
     try:
-        yield lines
+        yield keep.lines
     finally:
         root.handlers = handlers
         root.setLevel(before)
