@@ -101,6 +101,7 @@ def until_gone(pid, limit=30.0):
         time.sleep(0.02)
 
 
+@pytest.mark.proof
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a stubborn child stays")
 def test_a_gateway_with_an_mcp_server_is_killed_and_goes_on(bot_api, model, gateway):
     """D2, D5, invariant 5: no child is left, and the conversation is where it was."""

@@ -108,6 +108,7 @@ def test_fc_rst_08_after_an_end_during_a_run_the_next_instance_meets_no_other_po
     assert "another program polls" not in gateway.log
 
 
+@pytest.mark.proof
 def test_fc_rst_08_two_instances_at_once_would_be_seen(fake, begin):
     """The same bot polled by a second gateway, with a store of its own: the fake tells, and both."""
     with begin() as first:

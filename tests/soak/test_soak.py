@@ -6,6 +6,7 @@ from soak.__main__ import main
 from soak.campaign import Plan, soak
 
 
+@pytest.mark.proof
 @pytest.mark.timeout(400)
 def test_nobody_is_forgotten_over_three_kills(tmp_path):
     """B7, invariants 1, 3, 5 and 14: each message is answered once and in order per lane."""

@@ -15,6 +15,7 @@ from dragoman import (
     TextBlock,
     TextDelta,
 )
+from dragoman.manifest.model import Profile
 from dragoman.store.operations import Receive
 from dragoman.testing import ScriptedRuntime, StubPlatform, StubPlugin, VirtualClock
 from stage import can, gateway
@@ -61,13 +62,14 @@ async def test_invariant_8_what_needs_a_decision_ends_visibly_and_is_never_decid
 
     decided, clock = [], VirtualClock()
     plugin = StubPlugin(runtimes={"scripted": ScriptedRuntime(asks)})
-    async with gateway(plugin, clock=clock) as stage:
+    profiles = {"default": Profile(runtime="scripted", approval_timeout=3600)}
+    async with gateway(plugin, clock=clock, profiles=profiles) as stage:
         await stage.platform.say("clean up")
-        await clock.advance(3600)
+        await clock.advance(3500)
         assert await stage.states("agent_runs") == ["waiting"]
         [shown] = stage.platform.shown()
         assert "May I run `delete_everything`?" in shown
-        await clock.advance(90_000)
+        await clock.advance(200)
         await stage.quiet()
         assert await stage.states("agent_runs") == ["succeeded"]
         assert decided == ["expired"]
