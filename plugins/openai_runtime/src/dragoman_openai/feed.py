@@ -38,7 +38,8 @@ class Feed:
         else:
             self._flush()
             self._events.append(event)
-        self._idle = anyio.Event()
+        if self._idle.is_set():
+            self._idle = anyio.Event()
         self._wake.set()
 
     async def taken(self) -> None:

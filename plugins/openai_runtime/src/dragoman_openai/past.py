@@ -40,10 +40,6 @@ class Past(Protocol):
         """Return the same for a run that goes on from its state; its input is there already."""
         ...
 
-    async def bring_in(self, items: Sequence[str]) -> None:
-        """Take messages in that core has put among the records since the turn began."""
-        ...
-
     async def ended(self, result: RunResultStreaming, *, finished: bool) -> None:
         """Write down what a run has added that is not written yet."""
         ...
@@ -81,9 +77,6 @@ class SessionPast:
     def again(self) -> dict[str, Any]:
         """Return the session that the state belongs to."""
         return {"session": self.session}
-
-    async def bring_in(self, items: Sequence[str]) -> None:
-        """Do nothing: what core writes is part of this history."""
 
     async def ended(self, result: RunResultStreaming, *, finished: bool) -> None:
         """Do nothing: the SDK writes as it goes."""

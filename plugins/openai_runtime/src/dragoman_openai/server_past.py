@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -92,9 +91,6 @@ class ServerPast:
     def again(self) -> dict[str, Any]:
         """Return nothing: the state says how it goes on."""
         return {}
-
-    async def bring_in(self, items: Sequence[str]) -> None:
-        """Do nothing: whoever adds input to the run tells the service."""
 
     async def ended(self, result: RunResultStreaming, *, finished: bool) -> None:
         """Write down the run's items; after a whole turn, that the service knows them."""

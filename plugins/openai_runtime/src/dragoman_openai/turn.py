@@ -292,17 +292,8 @@ class TurnRun:
     async def _settle(self, result: RunResultStreaming, events: object) -> None:
         """End the SDK's own tasks, which no scope of ours holds."""
         task = result.run_loop_task
-        if task is not None and not task.done() and self.context.journal.working:
-            # A tool may end within a moment: the model then knows what came of it.
-            result.cancel(mode="after_turn")
-            await self._drain(result, events)
         if task is None or not task.done():
             result.cancel()
-        if not await self._drain(result, events):
-            self.log.error("turn %s: the run did not end within %g s", self.context.turn_id, DRAIN)
-
-    async def _drain(self, result: RunResultStreaming, events: object) -> bool:
-        """Read what is left of a run, shown to nobody; return whether it has ended."""
         with (
             anyio.CancelScope(shield=True),
             self.clock.move_on_after(DRAIN) as scope,
@@ -312,7 +303,8 @@ class TurnRun:
                 await events.aclose()
             async for _ in result.stream_events():
                 pass
-        return not scope.cancelled_caught
+        if scope.cancelled_caught:
+            self.log.error("turn %s: the run did not end within %g s", self.context.turn_id, DRAIN)
 
     def _end_of(self, result: RunResultStreaming) -> RunEnd | None:
         """Return how a stream that raised nothing has ended; ``is_complete`` would not say."""
