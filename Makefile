@@ -7,7 +7,7 @@ PEERS := .venv-peers
 PEERS_STAMP := $(PEERS)/.ready
 YEPCORD := .venv-yepcord
 YEPCORD_STAMP := $(YEPCORD)/.ready
-PACKAGES := core plugins/telegram plugins/openai_runtime plugins/http plugins/memory plugins/trace plugins/discord plugins/slack plugins/files
+PACKAGES := core plugins/telegram plugins/openai_runtime plugins/http plugins/memory plugins/trace plugins/discord plugins/slack plugins/files plugins/claude_runtime
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .PHONY: setup peers run test check proof crash soak bench docs lock format clean
@@ -79,7 +79,7 @@ lock:
 	$(UV_LOCK) $(PACKAGES:%=%/pyproject.toml) --group pyproject.toml:dev --no-emit-package dragoman \
 	  --no-emit-package dragoman-telegram --no-emit-package dragoman-openai --no-emit-package dragoman-http \
 	  --no-emit-package dragoman-memory --no-emit-package dragoman-trace --no-emit-package dragoman-discord --no-emit-package dragoman-slack \
-	  --no-emit-package dragoman-files \
+	  --no-emit-package dragoman-files --no-emit-package dragoman-claude \
 	  -o requirements/dev.txt
 	$(UV_LOCK) --group pyproject.toml:peers -o requirements/peers.txt
 	$(UV_LOCK) --group pyproject.toml:yepcord -o requirements/yepcord.txt

@@ -1,0 +1,1 @@
+"""Agents built with the Claude Agent SDK, as a runtime of dragoman."""
