@@ -9,10 +9,10 @@ import secrets
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import anyio
 import attrs
@@ -20,6 +20,7 @@ import attrs
 from dragoman_claude import launcher
 from dragoman_claude.processes import ProcessTable, ProcTable, PsTable, Started
 
+_T = TypeVar("_T")
 _PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 _FROM_THE_GATEWAY: Final = (
     "PATH",
@@ -187,13 +188,16 @@ class Home:
 
         Returns whether nothing of it is left. A cancellation waits until that is known.
         """
-        work = functools.partial(self.started.end, grace)
-        return await anyio.to_thread.run_sync(work, limiter=self._limiter)
+        return await self._whole(functools.partial(self.started.end, grace))
 
     async def remove(self) -> None:
         """Remove what was this program's only; for when it has ended."""
-        work = functools.partial(_remove, self.run)
-        await anyio.to_thread.run_sync(work, limiter=self._limiter)
+        await self._whole(functools.partial(_remove, self.run))
+
+    async def _whole(self, work: Callable[[], _T]) -> _T:
+        """Do what blocks in a thread, all of it, also for one who is cancelled already."""
+        with anyio.CancelScope(shield=True):
+            return await anyio.to_thread.run_sync(work, limiter=self._limiter)
 
 
 def bundled_program() -> Path | None:

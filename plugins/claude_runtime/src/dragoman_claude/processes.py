@@ -140,29 +140,34 @@ class Started:
         return {pid: mark for pid, mark in marks if mark is not None}
 
     def end(self, grace: float) -> bool:
-        """Ask for an end, wait ``grace`` seconds, kill; return whether nothing is left."""
+        """Ask the program to end, give it ``grace`` seconds, kill all; return whether all is gone.
+
+        What its tools started has no grace of its own: it ends when the program has.
+        """
         seen = self.alive()
         for each in self.noted(GUARDIAN, PROGRAM)[:1] if grace > 0 else ():
             self.table.send(each.pid, each.mark, signal.SIGTERM)
-            if self._gone(seen, grace):
-                return True
+            self._wait(each, grace)
         for each in self.noted(GUARDIAN):
             self.table.send(each.pid, each.mark, signal.SIGHUP)
-            if self._gone(seen, _AT_ONCE):
-                return True
-        return self._gone(seen, _AT_ONCE, kill=True)
+            self._wait(each, _AT_ONCE)
+        return self._kill(seen)
 
-    def _gone(self, seen: dict[int, str], limit: float, *, kill: bool = False) -> bool:
-        """Wait until nothing is there of what was ever seen; it grows by what is found then."""
+    def _wait(self, one: Noted, limit: float) -> None:
         deadline = time.monotonic() + limit
+        while self.table.mark(one.pid) == one.mark and time.monotonic() < deadline:
+            time.sleep(_LOOK)
+
+    def _kill(self, seen: dict[int, str]) -> bool:
+        """Kill what is left of what was seen, then what is found by then, until nothing is."""
+        deadline = time.monotonic() + _AT_ONCE
         while True:
             left = {pid: mark for pid, mark in seen.items() if self.table.mark(pid) == mark}
-            if not left:
-                left = self.alive()
-                seen |= left
+            left = left or self.alive()
             if not left or time.monotonic() >= deadline:
                 return not left
-            for pid, mark in left.items() if kill else ():
+            seen |= left
+            for pid, mark in left.items():
                 self.table.send(pid, mark, signal.SIGKILL)
             time.sleep(_LOOK)
 
