@@ -27,6 +27,8 @@ class Gone(Exception):
 class Loopback(ABC):
     """Serves every request by `handle`; started and stopped from any other thread."""
 
+    wanted_port: int = attrs.field(default=0, kw_only=True)
+    """Where it listens; any port by default."""
     port: int = attrs.field(init=False, default=0)
     loop: asyncio.AbstractEventLoop = attrs.field(init=False)
     errors: list[BaseException] = attrs.field(init=False, factory=list)
@@ -87,7 +89,7 @@ class Loopback(ABC):
         # Every request has ended by then; connections that idle are not waited for.
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
-        listener = socket.create_server(("127.0.0.1", 0))
+        listener = socket.create_server(("127.0.0.1", self.wanted_port))
         try:
             await web.SockSite(runner, listener).start()
             ready.set_result(listener.getsockname()[1])

@@ -1,24 +1,21 @@
 """A model server on loopback that speaks the Responses interface, and does what a book says.
 
-What it sends is judged by the models of the vendor's own client (see its test). One server serves
-many tests: `begin` makes a new page of everything that it was told and saw.
+What it sends is judged by the models of the vendor's own client (see its test).
 """
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import json
-import threading
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import attrs
 from aiohttp import web
 
 from dragoman import FailureKind
-from dragoman.testing.runtime_suite import Act, Book, Count, Fail, Hold, Line, Say, Step, Think
-from peers.loopback import Gone, Loopback
+from dragoman.testing.runtime_script import Act, Count, Fail, Hold, Line, Say, Step, Think
+from peers.scripted_model import Page, ScriptedModel, stream
 
 ERRORS: Final[dict[FailureKind, tuple[int, str]]] = {
     FailureKind.RATE_LIMIT: (429, "rate_limit_exceeded"),
@@ -31,71 +28,27 @@ ERRORS: Final[dict[FailureKind, tuple[int, str]]] = {
 
 
 @attrs.define(eq=False)
-class Page:
-    """What one test tells the server, and what the server and a tool beside it saw in it."""
-
-    book: Book = attrs.field(factory=Book)
-    asked: list[list[Line]] = attrs.field(factory=list)
-    effects: list[str] = attrs.field(factory=list)
-    busy: int = 0
-    released: threading.Event = attrs.field(factory=threading.Event)
-
-
-@attrs.define(eq=False)
-class ModelServer(Loopback):
+class ModelServer(ScriptedModel):
     """The server, for the length of a ``with`` block."""
-
-    page: Page = attrs.field(factory=Page)
 
     @property
     def base_url(self) -> str:
         """What a client takes as its base URL."""
         return f"http://127.0.0.1:{self.port}/v1"
 
-    def begin(self) -> Page:
-        """Begin a new page; what still runs ends on its own."""
-        self.page.released.set()
-        self.page = Page()
-        return self.page
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-        assert not self.errors, self.errors
-
     async def handle(self, request: web.Request) -> web.StreamResponse:
         assert request.path == "/v1/responses", request.path
-        page = self.page
-        page.busy += 1
-        try:
-            body = await request.json()
-            lines = list(heard(body["input"]))
-            page.asked.append(lines)
-            return await _answer(request, page, page.book.next(lines))
-        except ConnectionError:
-            raise Gone from None
-        finally:
-            page.busy -= 1
+        return await self.ask(request)
 
+    def heard(self, body: dict[str, Any]) -> Iterator[Line]:
+        return heard(body["input"])
 
-async def _answer(request: web.Request, page: Page, steps: Sequence[Step]) -> web.StreamResponse:
-    if isinstance(steps[0], Fail):
-        return _refusal(steps[0], request.headers["Authorization"])
-    stream = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
-    await stream.prepare(request)
-    for event in events(steps):
-        if isinstance(event, Hold):
-            await _hold(request, page)
-        elif isinstance(event, Fail):
-            await asyncio.sleep(0)
-            raise Gone
-        else:
-            data = json.dumps(event)
-            await stream.write(f"event: {event['type']}\ndata: {data}\n\n".encode())
-    return stream
+    async def answer(
+        self, request: web.Request, page: Page, body: dict[str, Any], steps: Sequence[Step]
+    ) -> web.StreamResponse:
+        if isinstance(steps[0], Fail):
+            return _refusal(steps[0], request.headers["Authorization"])
+        return await stream(request, page, events(steps))
 
 
 def _refusal(fail: Fail, key: str) -> web.Response:
@@ -108,13 +61,6 @@ def _refusal(fail: Fail, key: str) -> web.Response:
         "param": None,
     }
     return web.json_response({"error": error}, status=status)
-
-
-async def _hold(request: web.Request, page: Page) -> None:
-    while not page.released.is_set():
-        if request.transport is None or request.transport.is_closing():
-            raise Gone
-        await asyncio.sleep(0.002)
 
 
 def heard(items: Any) -> Iterator[Line]:

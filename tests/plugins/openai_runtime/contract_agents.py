@@ -8,7 +8,7 @@ from agents import Agent, function_tool
 
 from dragoman import SystemClock
 from dragoman.testing.runtime_suite import outcome
-from peers.model_server import Page
+from peers.scripted_model import Page
 
 CLOCK = SystemClock()
 PAGES = [Page()]

@@ -21,7 +21,8 @@ from dragoman.testing.runtime_suite import (
     Think,
 )
 from dragoman_openai import OpenAIConfig, dragoman_runtimes
-from peers.model_server import ModelServer, Page, events
+from peers.model_server import ModelServer, events
+from peers.scripted_model import Page
 
 KEY = "sk-contract-key"
 NOWHERE = "http://127.0.0.1:9/v1"
