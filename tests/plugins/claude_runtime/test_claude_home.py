@@ -1,11 +1,13 @@
 """What a program calls its own: directories, variables, and how it is started."""
 
 import os
+import select
 import signal
 import stat
 import subprocess
 import sys
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -144,25 +146,50 @@ def test_what_keeps_programs_apart_cannot_be_wanted_otherwise(tmp_path):
     assert "MORE" in given[launcher.LISTED].split("=")
 
 
+@contextmanager
+def running(home, *arguments):
+    """A program that runs: it has said ``up``."""
+    with start(home, *arguments, stdin=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"up\n"
+        yield process
+        process.stdin.close()
+
+
 def test_the_guardian_shows_nobody_the_gateways_variables(tmp_path, monkeypatch):
     """D11: a tool may look at the parents of its program."""
     monkeypatch.setenv("TELEGRAM_TOKEN", "canary")
-    home = homes(tmp_path, "/bin/cat").home("ses_1")
-    with start(home, stdin=subprocess.PIPE) as process:
-        process.stdin.write(b"x")
-        process.stdin.flush()
-        assert process.stdout.read(1) == b"x"  # the program runs
-        (program,) = home.started.noted(launcher.PROGRAM)
-        ignored = next(
-            line.split()[1]
-            for line in Path(f"/proc/{program.pid}/status").read_text().splitlines()
-            if line.startswith("SigIgn")
-        )
-        process.stdin.close()
-        assert process.stdout.read() == b""  # its end shows
+    home = homes(tmp_path, "/bin/sh").home("ses_1")
+    with running(home, "-c", "echo up; cat") as process:
         shown = Path(f"/proc/{process.pid}/environ").read_bytes()
-    assert b"canary" not in shown
-    assert int(ignored, 16) & (1 << signal.SIGPIPE - 1) == 0  # a pipeline of tools must end
+        assert shown.strip(b"\0") == b""
+
+
+def test_a_pipeline_of_tools_ends_as_usual(tmp_path, guarded):
+    """D11: Python ignores a signal that the programs it becomes must not ignore."""
+    home = homes(tmp_path, "/bin/sh", guarded=guarded).home("ses_1")
+    with running(home, "-c", "echo up; cat"):
+        (program,) = home.started.noted(launcher.PROGRAM)
+        status = Path(f"/proc/{program.pid}/status").read_text().splitlines()
+    (ignored,) = (int(line.split()[1], 16) for line in status if line.startswith("SigIgn"))
+    assert ignored & (1 << signal.SIGPIPE - 1) == 0
+
+
+def test_a_program_has_a_session_of_its_own(tmp_path, guarded):
+    """D11: what a terminal sends to the gateway, or the program to its group, stays there."""
+    home = homes(tmp_path, "/bin/sh", guarded=guarded).home("ses_1")
+    with running(home, "-c", "echo up; cat") as process:
+        (program,) = home.started.noted(launcher.PROGRAM)
+        assert os.getsid(program.pid) == os.getpgid(program.pid) == program.pid
+        assert os.getsid(process.pid) == process.pid
+
+
+def test_the_streams_are_the_programs_alone(tmp_path, guarded):
+    """D11: what it closes is seen to be closed."""
+    home = homes(tmp_path, "/bin/sh", guarded=guarded).home("ses_1")
+    with running(home, "-c", "echo up; exec >&-; cat >/dev/null") as process:
+        readable, _, _ = select.select([process.stdout], [], [], 20)
+        assert readable
+        assert process.stdout.read() == b""
 
 
 @pytest.mark.parametrize(("script", "code"), [("exit 7", 7), ("kill -9 $$", -9), ("true", 0)])
@@ -208,7 +235,7 @@ async def test_what_tools_made_read_only_goes_too():
             cache.mkdir()
             (cache / "module").touch()
             (home.workspace / "kept").mkdir(mode=0o750)
-            (home.temp / "link").symlink_to(home.workspace / "kept")
+            (cache / "link").symlink_to(home.workspace / "kept")
             cache.chmod(0o500)
             await home.remove()
             assert not home.run.exists()

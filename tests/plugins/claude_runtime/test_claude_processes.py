@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import anyio
+import attrs
 import pytest
 
 from dragoman_claude.home import Homes, Swept, bundled_program
@@ -168,6 +169,25 @@ async def test_tools_of_a_guardian_that_was_killed_are_found(tmp_path):
     await until(lambda: set(of_home(home.started.home).values()) == {"sleep"})
     assert await home.end(5)
     assert of_home(home.started.home) == {}
+
+
+class Blind(ProcTable):
+    """A table that tells of no process but those of which it is asked."""
+
+    def parents(self):
+        return {}
+
+    def at_home(self, home):
+        return set()
+
+
+async def test_a_guardian_ends_what_nobody_else_finds(tmp_path):
+    """FC-LEK-01, D11: tools may start others between a look and a kill."""
+    home, process = await Tree(tmp_path).start()
+    with killed_at_last(process):
+        started = attrs.evolve(home.started, table=Blind())
+        assert await anyio.to_thread.run_sync(started.end, 0)
+        assert of_home(home.started.home) == {}
 
 
 async def test_a_gateway_that_is_killed_leaves_nothing(tmp_path):

@@ -101,6 +101,7 @@ def _guard(notes: str, gateway: int, program: list[str], environment: dict[str, 
         os._exit(1)  # it died before the kernel was asked to tell
     libc.prctl(_SUBREAPER, 1)
     os.setsid()
+    _forget_environment()
     guardian = os.getpid()
     note(notes, GUARDIAN, mark_by_proc(guardian))
     child = os.fork()
@@ -112,7 +113,6 @@ def _guard(notes: str, gateway: int, program: list[str], environment: dict[str, 
         note(notes, PROGRAM, mark_by_proc(os.getpid()))
         signal.pthread_sigmask(signal.SIG_SETMASK, usual)
         _become(program, environment)
-    _forget_environment()
     _let_go_of_streams()
     status = _watch(child)
     _end_as(_end_all(child, status))
