@@ -117,12 +117,12 @@ def test_the_program_sees_what_is_listed_and_no_more(tmp_path, monkeypatch, guar
     for name, value in POISON.items():
         monkeypatch.setenv(name, value)
     home = homes(tmp_path, guarded=guarded).home("ses_1")
-    code, told, _ = output(home, wanted={"ANTHROPIC_API_KEY": "ours", "ODD": "a=b\nc"})
+    code, told, _ = output(home, wanted={"ANTHROPIC_BASE_URL": "ours", "ODD": "a=b\nc"})
     assert code == 0
     assert "canary" not in told
     assert "ODD=a=b\nc\n" in told
     seen = dict(line.split("=", 1) for line in told.splitlines() if "=" in line)
-    assert seen["ANTHROPIC_API_KEY"] == "ours"
+    assert seen["ANTHROPIC_BASE_URL"] == "ours"
     assert seen["LC_ALL"] == "C.UTF-8"
     assert seen["HOME"] == str(home.started.home)
     assert seen["CLAUDE_CONFIG_DIR"] == str(home.config)
@@ -131,7 +131,19 @@ def test_the_program_sees_what_is_listed_and_no_more(tmp_path, monkeypatch, guar
     assert seen["CLAUDE_CODE_ENTRYPOINT"] == "sdk-py"
     assert seen["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"] == "1"
     assert seen["PATH"] == os.environ["PATH"]
-    assert set(seen) <= {*home.environment({}), "ANTHROPIC_API_KEY", "ODD", *launcher.OF_THE_SDK}
+    assert set(seen) <= {*home.environment({}), "ANTHROPIC_BASE_URL", "ODD", *launcher.OF_THE_SDK}
+
+
+def test_the_key_is_for_the_program_to_read_once(tmp_path, monkeypatch, guarded):
+    """D11: its tools inherit variables, and nothing else."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "canary")
+    home = homes(tmp_path, "/bin/sh", guarded=guarded).home("ses_1")
+    script = 'env; eval "exec 0<&$CLAUDE_CODE_API_KEY_FILE_DESCRIPTOR"; echo; cat; echo; cat'
+    code, told, _ = output(home, "-c", script, wanted={"ANTHROPIC_API_KEY": "ours"})
+    variables, _, read = told.rpartition("\n\n")
+    assert (code, read) == (0, "ours\n")
+    assert "ours" not in variables
+    assert "canary" not in variables
 
 
 def test_what_keeps_programs_apart_cannot_be_wanted_otherwise(tmp_path):

@@ -2,10 +2,12 @@
 
 import os
 import sys
+from pathlib import Path
 
 import pytest
 
-from dragoman_claude.sandbox import SETTINGS, why_no_sandbox
+from dragoman_claude.home import Homes
+from dragoman_claude.sandbox import sandbox_settings, why_no_sandbox
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="what Linux needs for a sandbox")
 
@@ -24,10 +26,21 @@ def machine(tmp_path, monkeypatch):
     return install
 
 
-def test_a_sandbox_that_cannot_start_stops_the_program():
-    """D11: by itself the program would only warn, and run without."""
-    assert SETTINGS["failIfUnavailable"]
-    assert not SETTINGS["allowUnsandboxedCommands"]
+def test_a_sandbox_holds_or_stops_the_program(tmp_path):
+    """D11: and hides the store and all other sessions, whatever link leads there."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "data")
+    home = Homes(tmp_path / "link" / "claude", Path("/bin/true")).home("ses_1")
+    settings = sandbox_settings(home, [tmp_path / "link"])
+    assert settings["enabled"]
+    assert settings["failIfUnavailable"]
+    assert not settings["allowUnsandboxedCommands"]
+    assert not settings["autoAllowBashIfSandboxed"]
+    files = settings["filesystem"]
+    assert files["denyRead"] == [str(tmp_path / "data")]
+    assert str(home.workspace) in files["allowRead"]
+    assert str(home.config) not in files["allowRead"]
+    assert all(path.startswith(f"{tmp_path}/data/") for path in files["allowRead"])
 
 
 def test_what_is_missing_is_named(machine):
