@@ -198,7 +198,8 @@ class Home:
     async def _whole(self, work: Callable[[], _T]) -> _T:
         """Do what blocks in a thread, all of it, also for one who is cancelled already."""
         with anyio.CancelScope(shield=True):
-            return await anyio.to_thread.run_sync(work, limiter=self._limiter)
+            done = await anyio.to_thread.run_sync(work, limiter=self._limiter)
+        return done  # noqa: RET504 - to mypy a scope may swallow what is raised
 
 
 def bundled_program() -> Path | None:
