@@ -203,6 +203,12 @@ def blocks(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [each for each in content or () if isinstance(each, dict)]
 
 
+def calls(entries: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    """Return the ids of the calls of tools in these lines."""
+    found = (block for entry in entries for block in blocks(entry))
+    return frozenset(str(block.get("id")) for block in found if block.get("type") == "tool_use")
+
+
 def _spoken(stored: Iterable[str], untold: set[int | None]) -> Iterator[str]:
     for item in map(decode, stored):
         match item:

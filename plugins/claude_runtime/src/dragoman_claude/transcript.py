@@ -47,6 +47,8 @@ class _Batch:
     sub: str | None
     source: Sequence[Any] = attrs.field(repr=False)
     lines: Sequence[_Line] = attrs.field(repr=False)
+    calls: frozenset[str]
+    """The calls of tools that are in these lines."""
 
     @property
     def size(self) -> int:
@@ -94,10 +96,14 @@ class Transcript:
     """Sessions that the program has gone over from."""
     _uncertain: bool = attrs.field(default=False, init=False)
     _lock: anyio.Lock = attrs.field(factory=anyio.Lock, init=False)
+    _calls: set[str] = attrs.field(factory=set, init=False)
+    """The calls of the turn at work that the records have."""
+    _changed: anyio.Event = attrs.field(factory=anyio.Event, init=False)
 
     def bind(self, records: Records, on_lost: Callable[[], None]) -> None:
         """Write into these records from now on; ``on_lost`` is called when they refuse a turn."""
         self._records, self._on_lost = records, on_lost
+        self._calls.clear()
 
     def unbind(self) -> None:
         """Let go of the turn's records; `flush` has been awaited just before."""
@@ -112,15 +118,17 @@ class Transcript:
         """
         if self.broken:
             return
-        if not any(batch.source is entries for batch in self._waiting):
-            self._waiting.append(self._batch(key, entries))
-        if sum(batch.size for batch in self._waiting) > WAITING:
-            self._break()
-        elif self._records is not None:
-            try:
+        try:
+            self._take(key, entries)
+            if self._records is not None and not self.broken:
                 await self.flush()
-            except StaleLease:
-                return
+        except StoreUnavailable:
+            raise
+        except StaleLease:
+            return
+        except Exception:
+            self._break()  # the SDK goes on without these lines, and only writes to its log
+            raise
 
     async def flush(self) -> None:
         """Return when all lines so far are durable, however the caller is cancelled meanwhile.
@@ -130,10 +138,23 @@ class Transcript:
         """
         with anyio.CancelScope(shield=True):
             async with self._lock:
-                if self._lost is not None:
-                    raise self._lost
+                if self.broken:
+                    raise self._reason()
                 if self._records is not None and self._waiting:
                     await self._write(self._records)
+
+    async def holds(self, call_id: str) -> None:
+        """Return when the records have a call of a tool; the program tells of it within 0.1 s.
+
+        A side effect that begins earlier may be wanted again after a crash: the next turn would
+        tell the agent a message that it seems to have never been given. Waits for ever where the
+        program does not tell of the call. Raises `dragoman.StaleLease`, and
+        `dragoman.StoreUnavailable` once the transcript is broken.
+        """
+        while call_id not in self._calls:
+            if self.broken:
+                raise self._reason()
+            await self._changed.wait()
 
     async def load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
         """Return the lines of the session, or of one of its subagents."""
@@ -148,11 +169,18 @@ class Transcript:
             return []
         return [sub for sub in history.entries(await self._records.read()) if sub is not None]
 
+    def _take(self, key: SessionKey, entries: Sequence[Any]) -> None:
+        """Let lines wait, unless the SDK gives them again that wait already."""
+        if not any(batch.source is entries for batch in self._waiting):
+            self._waiting.append(self._batch(key, entries))
+        if sum(batch.size for batch in self._waiting) > WAITING:
+            self._break()
+
     def _batch(self, key: SessionKey, entries: Sequence[Any]) -> _Batch:
         sub = key.get("subpath")
         kept = [entry for entry in entries if entry.get("type") not in _NOT_KEPT]
         lines = _marks(sub, kept) if self._local else _lines(sub, kept)
-        return _Batch(key["session_id"], sub, entries, lines)
+        return _Batch(key["session_id"], sub, entries, lines, history.calls(kept))
 
     async def _write(self, records: Records) -> None:
         taken = list(self._waiting)
@@ -167,6 +195,8 @@ class Transcript:
             self._known.clear()
         self._known |= write.uuids
         self.id, self.newest, self._left = write.session_id, write.newest, write.left
+        self._calls.update(*(batch.calls for batch in taken))
+        self._tell()
 
     async def _bounded(self, records: Records, write: _Write) -> None:
         put = records.new_generation if write.anew else records.append
@@ -214,9 +244,17 @@ class Transcript:
         found = (history.identity(history.decode(item)) for item in newest)
         self._known.update(known for known in found if known is not None)
 
+    def _reason(self) -> Exception:
+        return self._lost or StoreUnavailable("lines of the transcript were lost")
+
     def _break(self) -> None:
         self.broken = True
         self._waiting.clear()
+        self._tell()
+
+    def _tell(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
 
 
 def _lines(sub: str | None, entries: Sequence[Any]) -> list[_Line]:
