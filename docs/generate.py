@@ -76,6 +76,7 @@ COMPONENTS = (
     ("platforms", "slack"),
     ("runtimes", "echo"),
     ("runtimes", "openai"),
+    ("runtimes", "claude"),
     ("memories", "notes"),
     ("sinks", "trace"),
     ("stores", "sqlite"),

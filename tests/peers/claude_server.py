@@ -198,7 +198,8 @@ class Answer:
             case Call(what):
                 yield from self.call(what, step.arguments)
             case Act(what):
-                yield from self.call("act", {"what": what})
+                tool = "act_if_allowed" if step.asks else "act"
+                yield from self.call(tool, {"what": what})
             case Count():
                 pass
             case Cut():

@@ -24,6 +24,7 @@ class FailureKind(enum.Enum):
     TOOL = "tool"
     GUARDRAIL = "guardrail"
     TURN_LIMIT = "turn_limit"
+    BUDGET = "budget"
     CONTEXT_OVERFLOW = "context_overflow"
     HISTORY = "history"
     TIMEOUT = "timeout"

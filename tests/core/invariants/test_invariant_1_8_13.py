@@ -1,12 +1,9 @@
 """Invariants of the whole gateway that no single room keeps alone."""
 
-import asyncio
-import contextlib
-import time
-
 import anyio
 import pytest
 
+from cost import longest_callback
 from dragoman import (
     ApprovalRequested,
     Finished,
@@ -76,26 +73,7 @@ async def test_invariant_8_what_needs_a_decision_ends_visibly_and_is_never_decid
         assert await stage.rows("SELECT * FROM tool_calls") == []
 
 
-@contextlib.contextmanager
-def longest_callback(monkeypatch):
-    """Measure what each callback of the loop costs, in the time of its own thread."""
-    found = [(0.0, "")]
-    run = asyncio.events.Handle._run
-
-    def timed(handle):
-        begun = time.thread_time()
-        try:
-            return run(handle)
-        finally:
-            found.append((time.thread_time() - begun, repr(handle)))
-            found[:] = [max(found)]
-
-    with monkeypatch.context() as patch:
-        patch.setattr(asyncio.events.Handle, "_run", timed)
-        yield found
-
-
-async def longest_hold(monkeypatch):
+async def longest_hold():
     """Answer with 350 KiB, streamed, and return what the dearest callback cost, with its name."""
     paragraph = "Some words, `code`, and 🇵🇹 flags.\n\n```python\n" + "x = 1\n" * 40 + "```\n\n"
     whole = paragraph * 1200
@@ -112,19 +90,19 @@ async def longest_hold(monkeypatch):
     async with gateway(plugin) as stage:
         await stage.platform.say("warm up", channel="2")
         await stage.until_final()
-        with longest_callback(monkeypatch) as found:
+        with longest_callback() as found:
             await stage.platform.say("y" * 200_000)
             await stage.until_final()
     assert "".join(stage.platform.shown("1")).count("x = 1") == 1200 * 40
     return found[0]
 
 
-async def test_invariant_13_no_callback_holds_the_loop(monkeypatch):
+async def test_invariant_13_no_callback_holds_the_loop():
     """Invariant 13: long texts in and out, many parts, streamed: each step is short.
 
     The time that counts is the thread's own, of the best of three tries: a busy machine only adds.
     """
     tries = []
     while not tries or (len(tries) < 3 and tries[-1][0] >= HELD):
-        tries.append(await longest_hold(monkeypatch))
+        tries.append(await longest_hold())
     assert min(tries)[0] < HELD, tries

@@ -1,12 +1,11 @@
 """A store with a long past: it opens, recovers and serves as fast as a young one."""
 
-import asyncio
-import contextlib
 import time
 
 import attrs
 import pytest
 
+from cost import longest_callback
 from dragoman.store import operations as ops
 from dragoman.store.sqlite import open_sqlite
 from dragoman.testing.store import NOW, Scene, together
@@ -34,23 +33,6 @@ async def live_through(path, sessions, items):
             long = attrs.evolve(scene.append(grants[0], "transcript", ""), items=(ITEM,) * 500)
             await store.apply(long)
         await together(store, *(scene.finish(grant, next_turn=False) for grant in grants[:-9]))
-
-
-@contextlib.contextmanager
-def longest_callback():
-    """Measure what each callback of the loop costs, in its thread's own time."""
-    found, run = [0.0], asyncio.events.Handle._run
-
-    def timed(handle):
-        begun = time.thread_time()
-        try:
-            return run(handle)
-        finally:
-            found[0] = max(found[0], time.thread_time() - begun)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(asyncio.events.Handle, "_run", timed)
-        yield found
 
 
 async def start_and_serve(path):
@@ -83,10 +65,10 @@ async def start_and_serve(path):
 async def hold_up(path):
     with longest_callback() as found:
         started, served = await start_and_serve(path)
-    print(f"start {started:.3f} s, two turns {served:.3f} s, loop held {found[0]:.3f} s")
+    print(f"start {started:.3f} s, two turns {served:.3f} s, loop held {found[0][0]:.3f} s")
     assert started < 3
     assert served < 3
-    assert found[0] < 0.2
+    assert found[0][0] < 0.2, found
 
 
 async def test_fc_sto_05_a_long_past_delays_neither_start_nor_turns(tmp_path):

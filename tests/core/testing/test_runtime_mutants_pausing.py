@@ -1,10 +1,12 @@
 """Every rule about pauses bites: a runtime that breaks it fails there alone."""
 
+import json
+
 import attrs
 import pytest
 
 from dragoman import ApprovalRequested, ApprovalState, Failed, FailureKind, Finished, Paused
-from dragoman.testing.runtime_suite import Line
+from dragoman.testing.runtime_suite import Line, outcome
 from peers.memory_runtime import MemoryRun, MemoryRuntime, StateLostError, words
 from runtime_mutants import FLAG, failures_of
 from suite_mutants import Mutants, names_of
@@ -17,7 +19,7 @@ REFUSED = {
     verdict: f"test_what_was_not_approved_does_not_run[{verdict}]"
     for verdict in ("denied", "expired", "cancelled")
 }
-EACH = "test_each_call_has_a_decision_of_its_own"
+EACH = [f"test_each_call_has_a_decision_of_its_own[{denied}]" for denied in ("one", "two")]
 GRANTED = "test_what_was_granted_does_not_ask"
 AGAIN = "test_a_turn_may_pause_again"
 REMEMBERED = "test_a_turn_that_went_on_is_remembered"
@@ -32,7 +34,7 @@ class ActsWhileItAsks(MemoryRun):
         return super().pause(lines, calls)
 
 
-@MUTANTS.fails(ASKS, EACH)
+@MUTANTS.fails(ASKS, *EACH)
 class ShowsAnotherCall(MemoryRun):
     def put(self, event):
         if isinstance(event, ApprovalRequested):
@@ -68,7 +70,7 @@ def taking_for_approved(verdict):
     return type(f"Runs_{verdict.value}", (MemoryRun,), {"begin": begin})
 
 
-MUTANTS.fails(REFUSED["denied"], EACH)(taking_for_approved(ApprovalState.DENIED))
+MUTANTS.fails(REFUSED["denied"], *EACH)(taking_for_approved(ApprovalState.DENIED))
 MUTANTS.fails(REFUSED["expired"])(taking_for_approved(ApprovalState.EXPIRED))
 MUTANTS.fails(REFUSED["cancelled"])(taking_for_approved(ApprovalState.CANCELLED))
 
@@ -82,7 +84,37 @@ class SaysNothingOfIt(MemoryRun):
         return lines, calls
 
 
-@MUTANTS.fails(EACH)
+@MUTANTS.fails()
+class AsksOneAtATime(MemoryRun):
+    """Which is allowed."""
+
+    def pause(self, lines, calls):
+        for call in [one for one in calls if one.result is None][1:]:
+            call.result = "Not run: call it again."
+        return super().pause(lines, calls)
+
+
+@MUTANTS.fails(*EACH)
+class RunsWhatItDoesNotAskAbout(AsksOneAtATime):
+    def pause(self, lines, calls):
+        waiting = [one.what for one in calls if one.result is None]
+        self.runtime.model.effects += waiting[1:]
+        return super().pause(lines, calls)
+
+
+@MUTANTS.fails(*EACH)
+class SaysThatItRan(AsksOneAtATime):
+    def pause(self, lines, calls):
+        paused = super().pause(lines, calls)
+        saved = json.loads(paused.state)
+        saved["calls"] = [
+            [*call[:3], outcome(call[1]) if str(call[3]).startswith("Not run") else call[3]]
+            for call in saved["calls"]
+        ]
+        return Paused(json.dumps(saved))
+
+
+@MUTANTS.fails(*EACH)
 class DecidesOnceForAll(MemoryRun):
     async def begin(self):
         made = self.request.decisions

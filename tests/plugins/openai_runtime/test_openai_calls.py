@@ -20,8 +20,8 @@ from dragoman import (
     ToolStarted,
     Usage,
 )
+from dragoman.runtimes import Feed
 from dragoman_openai.calls import WatchedModel, watch, watched
-from dragoman_openai.feed import Feed
 from dragoman_openai.inner import showing
 
 pytestmark = pytest.mark.anyio

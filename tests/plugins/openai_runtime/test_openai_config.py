@@ -6,8 +6,9 @@ import attrs
 import pytest
 
 from dragoman import Secret
+from dragoman.runtimes import McpTable
 from dragoman_openai import OpenAIConfig
-from dragoman_openai.agent_tables import AgentTable, McpTable, ModelTable
+from dragoman_openai.agent_tables import AgentTable, ModelTable
 
 LITELLM = ModelTable(api="litellm")
 KEY = Secret("env OPENAI_API_KEY", "sk-canary")

@@ -8,7 +8,8 @@ import pytest
 from agents import StopAtTools
 
 from dragoman import Handoff, ToolStarted
-from dragoman_openai.agent_tables import AgentTable, McpTable
+from dragoman.runtimes import McpTable
+from dragoman_openai.agent_tables import AgentTable
 from dragoman_openai.agents import load
 
 pytestmark = pytest.mark.anyio

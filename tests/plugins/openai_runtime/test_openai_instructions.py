@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from dragoman import Address, Place, Sender, TurnInput
+from dragoman.runtimes import ReferenceProblem
 from dragoman_openai.instructions import instructions_of
-from dragoman_openai.references import ReferenceProblem
 
 NOW = datetime(2026, 11, 30, 8, 5, tzinfo=UTC)
 

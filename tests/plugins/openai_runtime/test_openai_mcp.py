@@ -16,7 +16,7 @@ from dragoman import (
     ToolFinished,
     ToolStarted,
 )
-from dragoman_openai.agent_tables import McpTable
+from dragoman.runtimes import McpTable
 
 pytestmark = pytest.mark.anyio
 SERVER = str(Path(__file__).parent / "mcp_notes.py")

@@ -26,6 +26,7 @@ _FAILURES: Final[Mapping[FailureKind, str]] = MappingProxyType(
         FailureKind.TOOL: "*(a tool failed, and the answer could not be finished)*",
         FailureKind.GUARDRAIL: "*(a safety rule stopped this answer)*",
         FailureKind.TURN_LIMIT: "*(this took more steps than allowed and was stopped)*",
+        FailureKind.BUDGET: "*(this has cost as much as it may, and was stopped)*",
         FailureKind.CONTEXT_OVERFLOW: "*(with this message the conversation is too long for the model; /new begins a new one)*",
         FailureKind.HISTORY: "*(the model does not take this conversation as it is stored; /new begins a new one)*",
         FailureKind.TIMEOUT: "*(this took too long and was stopped)*",

@@ -65,17 +65,26 @@ class PausingSuite:
             assert told.strip()
             assert outcome("deleting") not in told
 
-    async def test_each_call_has_a_decision_of_its_own(self, harness: RuntimeHarness) -> None:
-        """Also where one pause asks about several, and another call beside them needs none."""
+    @pytest.mark.parametrize("denied", ["one", "two"])
+    async def test_each_call_has_a_decision_of_its_own(
+        self, harness: RuntimeHarness, denied: str
+    ) -> None:
+        """Another call beside them needs none. A runtime may ask about one at a time: the other
+        is not run, and the backend is told so.
+        """
         async with staged(harness) as stage, _pausing(stage) as runtime:
             acts = (Act("one", asks=True), Act("two", asks=True), Act("three"))
             paused = await _pause(stage, runtime, *acts)
-            verdicts = [
-                "denied" if '"one"' in one.arguments else "approved" for one in _asked(paused)
-            ]
+            asked = {json.loads(one.arguments)["what"]: one for one in _asked(paused)}
+            verdicts = ["denied" if what == denied else "approved" for what in asked]
             talk = await stage.go_on(runtime, paused, *_decide(paused, *verdicts))
             assert talk.end == Finished()
-            assert sorted(await harness.effects()) == ["three", "two"]
+            done = sorted({"three", *asked} - {denied})
+            assert sorted(await harness.effects()) == done
+            told = of_role((await stage.asked("clear the desk"))[-1], "tool")
+            refused = {outcome(what) for what in ("one", "two")} - {outcome(what) for what in done}
+            assert len(told) == 3
+            assert refused.isdisjoint(told), "the backend is told that a call ran which did not"
 
     async def test_what_was_granted_does_not_ask(self, harness: RuntimeHarness) -> None:
         """A person said so for this tool, in this conversation and no other."""

@@ -13,9 +13,9 @@ from typing import Any
 from anyio import to_thread
 
 from dragoman import Component, Host, Inspects, Runtime, hookimpl
+from dragoman.runtimes import TurnContext as TurnContext
 from dragoman_openai.budget import HistoryFacts as HistoryFacts
 from dragoman_openai.config import OpenAIConfig as OpenAIConfig
-from dragoman_openai.context import TurnContext as TurnContext
 
 
 @hookimpl

@@ -11,6 +11,7 @@ from agents import Agent
 from anyio import to_thread
 
 from dragoman import FailureKind, ManifestError, NetworkPolicy, RuntimeFailed
+from dragoman.runtimes import ReferenceProblem, resolve
 from dragoman_openai import graph, mcp_servers, parts
 from dragoman_openai.config import OpenAIConfig
 from dragoman_openai.described import describe
@@ -18,7 +19,6 @@ from dragoman_openai.graph import AnyAgent, Graph
 from dragoman_openai.journal import ToolRules
 from dragoman_openai.mcp_served import McpServers
 from dragoman_openai.models import MISSING, load_litellm, needs_litellm
-from dragoman_openai.references import ReferenceProblem, resolve
 
 
 @attrs.define(eq=False)

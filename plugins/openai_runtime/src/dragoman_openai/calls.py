@@ -23,8 +23,8 @@ from agents.retry import ModelRetryAdvice, ModelRetryAdviceRequest
 from openai import APIStatusError
 
 from dragoman import Clock, ModelCall, TurnHost, Usage
+from dragoman.runtimes import Feed
 from dragoman_openai import inner
-from dragoman_openai.feed import Feed
 
 _ENDS: Final = {
     "response.completed": "completed",

@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
-from zoneinfo import ZoneInfo
 
 import attrs
 from attrs.validators import and_, deep_iterable, ge, gt, optional
 
 from dragoman import Finding, Secret
-from dragoman_openai.agent_tables import (
-    AgentTable,
+from dragoman.runtimes import (
     McpTable,
-    ModelTable,
     has_names,
     is_reference,
     is_server,
+    is_time_zone,
 )
-from dragoman_openai.agent_tables import described as _help
+from dragoman.runtimes import described as _help
+from dragoman_openai.agent_tables import AgentTable, ModelTable
 from dragoman_openai.session_table import UNPROVEN, Continuation, SessionTable
 
 OFFICIAL_SERVER: Final = "https://api.openai.com/v1"
@@ -34,25 +33,10 @@ _UNPROVEN: Final = "unproven: {} was never run against the real server by its te
 _TRY: Final = "try it before people rely on it"
 
 
-def _is_zone(_: object, __: attrs.Attribute[str], value: str) -> None:
-    try:
-        ZoneInfo(value)
-    except (ValueError, OSError) as error:  # its own error, ZoneInfoNotFoundError, is a KeyError
-        raise ValueError(_NO_ZONE) from error
-    except KeyError:
-        raise ValueError(_NO_ZONE) from None
-
-
 def _leaves_litellm(_: object, __: attrs.Attribute[Any], value: Mapping[str, object]) -> None:
     if LITELLM in value:
         msg = f"{LITELLM} is taken: models that begin with it are LiteLLM's; choose another name"
         raise ValueError(msg)
-
-
-_NO_ZONE: Final = (
-    'must be a time zone of the IANA database, as in "Europe/Berlin"; where the system has no such '
-    "database, pip install tzdata"
-)
 
 
 @attrs.frozen(kw_only=True)
@@ -113,7 +97,7 @@ class OpenAIConfig:
     )
     time_zone: str = attrs.field(
         default="UTC",
-        validator=_is_zone,
+        validator=is_time_zone,
         metadata=_help("the time zone of dates and times that agents are told"),
     )
     tool_timeout: float = attrs.field(

@@ -14,13 +14,13 @@ from agents.mcp import MCPServer
 from openai.types.shared import Reasoning
 
 from dragoman import ManifestError
+from dragoman.runtimes import ReferenceProblem
 from dragoman_openai import parts
 from dragoman_openai.agent_tables import AgentTable
 from dragoman_openai.config import OpenAIConfig
 from dragoman_openai.graph import AnyAgent, handoff_tool, tool_name
 from dragoman_openai.instructions import instructions_of
 from dragoman_openai.mcp_tools import failure
-from dragoman_openai.references import ReferenceProblem
 
 PartT = TypeVar("PartT")
 _CHOICES: Final = frozenset({"auto", "required", "none"})

@@ -7,7 +7,7 @@ from typing import Any, Final
 from agents import AgentBase, FunctionTool, RunContextWrapper, function_tool
 
 from dragoman import FileUnavailable
-from dragoman_openai.context import TurnContext
+from dragoman.runtimes import TurnContext
 from dragoman_openai.history import well_formed
 from dragoman_openai.journal import JournalledContext
 

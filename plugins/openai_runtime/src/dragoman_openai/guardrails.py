@@ -12,7 +12,7 @@ from typing import Any
 from agents import Agent, GuardrailFunctionOutput, InputGuardrail, RunContextWrapper
 from agents.util._types import MaybeAwaitable
 
-from dragoman_openai.context import TurnContext
+from dragoman.runtimes import TurnContext
 from dragoman_openai.history import is_user
 
 

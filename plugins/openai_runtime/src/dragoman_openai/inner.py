@@ -15,7 +15,7 @@ from agents import Agent, FunctionTool, Tool
 from agents.tool_context import ToolContext
 
 from dragoman import ToolFinished, ToolStarted
-from dragoman_openai.feed import Feed
+from dragoman.runtimes import Feed
 
 
 @attrs.define(eq=False)

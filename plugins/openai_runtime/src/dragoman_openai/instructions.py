@@ -16,8 +16,7 @@ from typing import Any, Final
 from agents import Agent, RunContextWrapper
 
 from dragoman import Place, Sender
-from dragoman_openai.context import TurnContext
-from dragoman_openai.references import ReferenceProblem
+from dragoman.runtimes import ReferenceProblem, TurnContext
 
 _LONGEST_NAME: Final = 64
 _LONGEST_ID: Final = 64

@@ -30,14 +30,8 @@ from dragoman import (
     ToolUnknown,
     TurnHost,
 )
-from dragoman_openai.context import TurnContext
+from dragoman.runtimes import UNKNOWN, TurnContext
 from dragoman_openai.session import RecordsSession
-
-UNKNOWN: Final = (
-    "Not run: an earlier attempt at exactly this call was cut off, and nobody knows whether it "
-    "took effect. Do not try it again blindly; tell the person, and ask how to go on."
-)
-"""What the model is told of a call whose outcome is unknown."""
 
 _THREADED: Final = "__agents_sync_function_tool__"
 """How the SDK marks what calls a plain function."""

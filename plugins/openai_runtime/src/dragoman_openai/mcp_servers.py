@@ -12,10 +12,9 @@ from agents.mcp import MCPServer, MCPServerSse, MCPServerStreamableHttp, create_
 from mcp.client.stdio import get_default_environment
 
 from dragoman import NetworkPolicy, Secret
-from dragoman_openai.agent_tables import McpTable, Values
+from dragoman.runtimes import McpTable, ReferenceProblem, Values
 from dragoman_openai.mcp_child import ChildServer
 from dragoman_openai.mcp_served import ServedMcp
-from dragoman_openai.references import ReferenceProblem
 
 
 def make(name: str, table: McpTable, network: NetworkPolicy) -> ServedMcp:

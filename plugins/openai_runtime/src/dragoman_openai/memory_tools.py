@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from agents import AgentBase, FunctionTool, RunContextWrapper, function_tool
 
-from dragoman_openai.context import TurnContext
+from dragoman.runtimes import TurnContext
 
 _NOTES: Final = 5
 READ_ONLY: Final = frozenset({"recall"})

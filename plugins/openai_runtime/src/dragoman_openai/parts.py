@@ -14,7 +14,7 @@ from agents import (
     function_tool,
 )
 
-from dragoman_openai.references import ReferenceProblem, resolve
+from dragoman.runtimes import ReferenceProblem, resolve
 
 GuardT = TypeVar("GuardT", InputGuardrail[Any], OutputGuardrail[Any])
 

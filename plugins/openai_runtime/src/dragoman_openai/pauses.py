@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import attrs
 from agents import FunctionTool, RunState, ToolApprovalItem
@@ -23,18 +23,13 @@ from dragoman import (
     RuntimeFailed,
     TextBlock,
 )
+from dragoman.runtimes import refusal
 from dragoman_openai.graph import Graph
 
 if TYPE_CHECKING:
     from agents import RunResultStreaming
 
     from dragoman_openai.journal import JournalledContext
-
-_REJECTIONS: Final = {
-    ApprovalState.DENIED: "Not run: a person was asked about this call, and denied it.",
-    ApprovalState.EXPIRED: "Not run: a person was asked about this call, and nobody decided in time.",
-    ApprovalState.CANCELLED: "Not run: the question about this call was taken back.",
-}
 
 
 @attrs.frozen
@@ -107,7 +102,7 @@ async def load(
         if decision.verdict is ApprovalState.APPROVED:
             state.approve(item)
         else:
-            state.reject(item, rejection_message=_rejection(decision))
+            state.reject(item, rejection_message=refusal(decision))
     return state
 
 
@@ -116,13 +111,6 @@ def call_of(item: ToolApprovalItem) -> str:
     raw = item.raw_item
     identity = item.call_id or (raw.get("id") if isinstance(raw, dict) else raw.id)
     return str(identity)
-
-
-def _rejection(decision: Decision) -> str:
-    """Return what the model is told of a call that must not run."""
-    words = _REJECTIONS[decision.verdict]
-    reason = decision.reason.strip()
-    return f"{words} Their words: {json.dumps(reason, ensure_ascii=False)}" if reason else words
 
 
 def _fingerprint(item: ToolApprovalItem, graph: Graph) -> str:

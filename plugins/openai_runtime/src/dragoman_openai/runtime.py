@@ -27,6 +27,7 @@ from dragoman import (
     TurnInput,
     TurnRequest,
 )
+from dragoman.runtimes import LATE, Feed
 from dragoman_openai import agents, errors, trimming
 from dragoman_openai.backends import open_backend
 from dragoman_openai.backends.backend import Backend
@@ -34,7 +35,6 @@ from dragoman_openai.backends.records import OutsideRecords
 from dragoman_openai.calls import watch
 from dragoman_openai.compaction import Compactor
 from dragoman_openai.config import OpenAIConfig
-from dragoman_openai.feed import Feed
 from dragoman_openai.graph import Graph
 from dragoman_openai.history import TAG, Item, Limits, encode, well_formed
 from dragoman_openai.journal import Journal, JournalledContext
@@ -52,8 +52,6 @@ from dragoman_openai.writes import Writes
 AGENT_NAMESPACE = f"{NAMESPACE}.agent"
 OUTSIDE = f"{NAMESPACE}.outside"
 """Under which name a history is kept outside."""
-LATE = "[This came too late to be part of the previous message, to which it belongs.]"
-"""Told to the model before the text of such a message."""
 _THREADED = (
     "tools that are plain functions run to their end when a turn is stopped, and have no time "
     "limit; make them async where that matters"

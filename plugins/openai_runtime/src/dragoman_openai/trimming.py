@@ -18,11 +18,11 @@ from agents.run_config import CallModelData, ModelInputData
 from anyio import to_thread
 
 from dragoman import Clock, ManifestError
+from dragoman.runtimes import ReferenceProblem, resolve
 from dragoman_openai import budget, history
 from dragoman_openai.budget import Counted, Counts, HistoryFacts, Window
 from dragoman_openai.config import OpenAIConfig
 from dragoman_openai.history import Item
-from dragoman_openai.references import ReferenceProblem, resolve
 
 if TYPE_CHECKING:
     from agents import Agent, ModelResponse

@@ -37,11 +37,11 @@ from dragoman import (
     TextDelta,
     TurnRequest,
 )
+from dragoman.runtimes import Feed
 from dragoman_openai import errors, pauses, refused
 from dragoman_openai.client import run_config
 from dragoman_openai.config import OpenAIConfig
 from dragoman_openai.errors import Refusals
-from dragoman_openai.feed import Feed
 from dragoman_openai.graph import Graph
 from dragoman_openai.journal import JournalledContext
 from dragoman_openai.past import Past

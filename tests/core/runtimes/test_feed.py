@@ -5,7 +5,7 @@ import pytest
 
 from cost import cpu_seconds, grows_in_proportion
 from dragoman import Finished, TextBlock, TextDelta, ToolStarted
-from dragoman_openai.feed import Feed
+from dragoman.runtimes import Feed
 
 pytestmark = pytest.mark.anyio
 BOTH = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])

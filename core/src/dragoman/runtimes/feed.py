@@ -7,7 +7,7 @@ from collections import deque
 import anyio
 import attrs
 
-from dragoman import RunEnd, RunEvent, TextDelta
+from dragoman.runevents import RunEnd, RunEvent, TextDelta
 
 
 @attrs.define(eq=False)

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
+import re
+from typing import Any, Final
+
+import attrs
+
+_REFERENCE: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 
 class ReferenceProblem(Exception):
     """Raised when a reference leads to nothing usable; the text says why and what to do."""
+
+
+def is_reference(_: object, __: attrs.Attribute[Any], value: str) -> None:
+    """Validate a field of a table: its text names a module and something in it."""
+    if not _REFERENCE.fullmatch(value):
+        msg = 'must name a module and something in it, as in "support.agents:triage"'
+        raise ValueError(msg)
 
 
 def resolve(reference: str) -> object:

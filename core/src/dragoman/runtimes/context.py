@@ -8,7 +8,9 @@ from typing import Protocol
 
 import attrs
 
-from dragoman import Address, FetchedFile, Memory, Sender, TurnInput
+from dragoman.inputs import FetchedFile, TurnInput
+from dragoman.messages import Address, Sender
+from dragoman.protocols import Memory
 
 
 class Attach(Protocol):
@@ -47,7 +49,7 @@ class Suggest(Protocol):
 
 @attrs.frozen(kw_only=True)
 class TurnContext:
-    """The context of a run: tools take it as ``RunContextWrapper[TurnContext]``.
+    """What an agent's tools may know and do; a runtime's documentation says how they get it.
 
     The model never sees it. ``inputs`` are the messages that the turn answers, and ``memory`` is
     the profile's memory for this conversation, or ``None`` where the profile has none.

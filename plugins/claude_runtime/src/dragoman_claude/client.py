@@ -1,0 +1,168 @@
+"""One live program of the SDK: one reader for all its life, and an end by deadlines."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+import anyio
+import attrs
+from anyio.abc import TaskGroup, TaskStatus
+from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, Message
+
+from dragoman import Clock
+from dragoman_claude.home import Home
+
+_WORDS: Final = 20
+"""Lines that the program said last on stderr, which are kept."""
+_INTERRUPT: Final = 1.0
+_CLOSE: Final = 2.0
+_KILL: Final = 1.0
+"""Seconds for an interruption to be taken, for an end in order, and for one by signals."""
+
+
+class Lost(Exception):
+    """Raised to whoever uses a program that is gone, from what ended it."""
+
+
+@attrs.define(eq=False)
+class Client:
+    """A program and its connection. It serves one session, and one turn at a time."""
+
+    home: Home
+    clock: Clock
+    log: logging.Logger
+    turns: int = 0
+    listener: Callable[[Message], None] | None = None
+    """Who is told each message, on the reader's task: quick, and never raising."""
+    failure: Exception | None = None
+    _patience: float = _CLOSE
+    _sdk: ClaudeSDKClient | None = None
+    _said: deque[str] = attrs.field(factory=lambda: deque(maxlen=_WORDS))
+    _ending: anyio.Event = attrs.field(factory=anyio.Event)
+    _gone: anyio.Event = attrs.field(factory=anyio.Event)
+
+    @property
+    def alive(self) -> bool:
+        """Whether a prompt would be heard."""
+        return self._sdk is not None and not self._ending.is_set() and not self._gone.is_set()
+
+    @property
+    def last_words(self) -> tuple[str, ...]:
+        """What the program said last on stderr."""
+        return tuple(self._said)
+
+    def heard(self, line: str) -> None:
+        """Keep a line of stderr."""
+        self._said.append(line)
+
+    async def start(self, tasks: TaskGroup, options: ClaudeAgentOptions, timeout: float) -> None:
+        """Start the program in a task of its own, which no turn's cancellation reaches.
+
+        Returns when it takes prompts; raises what hindered it, and `TimeoutError`.
+        """
+        await tasks.start(self._live, options, timeout)
+        if self.failure is not None:
+            await self._gone.wait()
+            raise self.failure
+
+    async def say(self, *prompts: dict[str, Any]) -> None:
+        """Write prompts; raises `Lost` where nobody hears them any more."""
+
+        async def all_of_them() -> Any:
+            for prompt in prompts:
+                yield prompt
+
+        if self._sdk is None or not self.alive:
+            raise Lost from self.failure
+        try:
+            await self._sdk.query(all_of_them())
+        except Exception as error:
+            self._end(error)
+            raise Lost from error
+
+    async def interrupt(self) -> bool:
+        """Ask the program to end what it does; return whether it took that."""
+        with anyio.CancelScope(shield=True), self.clock.move_on_after(_INTERRUPT):
+            try:
+                if self._sdk is not None and self.alive:
+                    await self._sdk.interrupt()
+                    return True
+            except Exception as error:  # noqa: BLE001 - whatever it is, the program does not obey
+                self.log.warning("a program took no interruption (%s)", type(error).__name__)
+        return False
+
+    async def close(self, patience: float = _CLOSE) -> None:
+        """End the program and wait until nothing of it is left; ``patience`` in seconds."""
+        self._patience = min(self._patience, patience)
+        self._end(None)
+        await self._gone.wait()
+
+    async def gone(self) -> None:
+        """Wait until the program has ended."""
+        await self._gone.wait()
+
+    def _end(self, error: Exception | None) -> None:
+        if self.failure is None:
+            self.failure = error
+        self._ending.set()
+
+    async def _live(
+        self, options: ClaudeAgentOptions, timeout: float, *, task_status: TaskStatus[None]
+    ) -> None:
+        sdk = ClaudeSDKClient(options)
+        try:
+            with self.clock.move_on_after(timeout) as scope:
+                await sdk.connect()
+            if scope.cancelled_caught:
+                raise TimeoutError(f"no answer within {timeout:g} s")
+            self._sdk = sdk
+            task_status.started()
+            await self._serve(sdk)
+        except Exception as error:  # noqa: BLE001 - told to whoever uses the program
+            self._end(error)
+            if self._sdk is None:
+                task_status.started()
+        finally:
+            self._ending.set()
+            with anyio.CancelScope(shield=True):
+                await self._down(sdk)
+            self._gone.set()
+
+    async def _serve(self, sdk: ClaudeSDKClient) -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._read, sdk)
+            await self._ending.wait()
+            tasks.cancel_scope.cancel()
+
+    async def _read(self, sdk: ClaudeSDKClient) -> None:
+        try:
+            async for message in sdk.receive_messages():
+                if self.listener is not None:
+                    self.listener(message)
+        except Exception as error:  # noqa: BLE001 - a reader that has failed never reads again
+            self._end(error)
+        else:
+            self._end(Lost("the program has ended"))
+
+    async def _down(self, sdk: ClaudeSDKClient) -> None:
+        """Let the program go in order, and by signals where it does not."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._kill)
+            await self._disconnect(sdk)
+            tasks.cancel_scope.cancel()
+        if not await self.home.end(_KILL):
+            self.log.error("a program could not be ended")
+        await self.home.remove()
+
+    async def _kill(self) -> None:
+        await self.clock.sleep(self._patience)
+        await self.home.end(_KILL)
+
+    async def _disconnect(self, sdk: ClaudeSDKClient) -> None:
+        try:
+            await sdk.disconnect()
+        except Exception as error:  # noqa: BLE001 - it ends either way
+            self.log.debug("a program ended with %s", type(error).__name__)

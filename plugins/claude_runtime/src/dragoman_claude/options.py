@@ -1,0 +1,139 @@
+"""The options of one program: the runtime's table, and what belongs to one conversation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import attrs
+from claude_agent_sdk import AgentDefinition, ClaudeAgentOptions, HookMatcher
+
+from dragoman import Secret
+from dragoman.runtimes import McpTable
+from dragoman_claude import sandbox
+from dragoman_claude.config import OWN, ClaudeConfig, SelfWaking
+from dragoman_claude.home import Home
+
+_LINE: Final = 32 << 20
+"""Bytes that one message of the program may have."""
+_KEEP: Final = 3650
+"""Days for which the program keeps transcripts; dragoman deletes them itself."""
+
+
+@attrs.frozen(kw_only=True)
+class Recipe:
+    """What all programs of a runtime have in common, read and checked once."""
+
+    config: ClaudeConfig
+    instructions: str
+    schema: Mapping[str, Any] | None = None
+    """The JSON schema of answers, where they have one."""
+    hooks: Mapping[str, list[HookMatcher]] = attrs.field(factory=dict)
+    """The operator's own."""
+
+    def options(
+        self,
+        *,
+        home: Home,
+        session_id: str,
+        resumed: bool,
+        behind: str | None,
+        mirror: Any,
+        server: Any,
+        hooks: Mapping[str, list[HookMatcher]],
+        stderr: Callable[[str], None],
+        allowance: float | None,
+    ) -> ClaudeAgentOptions:
+        """Return the options of a program; ``session_id`` is a UUID in lower case.
+
+        ``behind`` is the line of the transcript after which it goes on, if that is not the last.
+        ``server`` serves the tools of this process, ``allowance`` is in US dollars and counts what
+        the session has cost before.
+        """
+        config = self.config
+        merged = {
+            event: [*hooks.get(event, ()), *self.hooks.get(event, ())]
+            for event in {*hooks, *self.hooks}
+        }
+        return ClaudeAgentOptions(
+            resume=session_id if resumed else None,
+            session_id=None if resumed else session_id,
+            resume_session_at=behind,
+            cwd=str(home.workspace),
+            cli_path=str(home.cli),
+            env=home.environment(self._environment()),
+            system_prompt=self._prompt(),
+            model=config.model,
+            fallback_model=config.fallback_model,
+            effort=config.effort,
+            thinking=_thinking(config.thinking),
+            tools=list(config.tools),
+            disallowed_tools=[*SelfWaking, *config.deny],
+            mcp_servers={
+                OWN: {"type": "sdk", "name": OWN, "instance": server},
+                **{name: _served(table) for name, table in config.mcp.items()},
+            },
+            strict_mcp_config=True,
+            agents={
+                name: AgentDefinition(
+                    description=table.description,
+                    prompt=table.instructions,
+                    tools=None if table.tools is None else list(table.tools),
+                    model=table.model,
+                )
+                for name, table in config.agents.items()
+            }
+            or None,
+            setting_sources=list(config.setting_sources),
+            settings=json.dumps({"cleanupPeriodDays": _KEEP, **config.settings}),
+            sandbox=sandbox.SETTINGS if config.sandbox else None,  # type: ignore[arg-type]  # more than typed
+            permission_mode=config.permission_mode,
+            add_dirs=list(config.add_dirs),
+            hooks=merged,  # type: ignore[arg-type]  # the operator's may have any event
+            max_turns=config.max_turns,
+            max_budget_usd=allowance,
+            output_format=None
+            if self.schema is None
+            else {"type": "json_schema", "schema": dict(self.schema)},
+            include_partial_messages=True,
+            verbatim_prompts=True,
+            max_buffer_size=_LINE,
+            session_store=mirror,
+            session_store_flush="eager",
+            stderr=stderr,
+            client_app="",
+        )
+
+    def _environment(self) -> dict[str, str]:
+        config = self.config
+        wanted = {"ENABLE_TOOL_SEARCH": "false"}
+        if config.base_url is not None:
+            wanted["ANTHROPIC_BASE_URL"] = config.base_url
+        wanted["ANTHROPIC_API_KEY"] = config.api_key.reveal() if config.api_key else "none"
+        return wanted | {name: _plain(value) for name, value in config.environment.items()}
+
+    def _prompt(self) -> Any:
+        """Return the system prompt; what it says now counts, also in resumed sessions."""
+        if self.config.preset is None:
+            return {"type": "custom", "prompt": self.instructions, "snapshot": False}
+        more = {"append": self.instructions} if self.instructions else {}
+        return {"type": "preset", "preset": self.config.preset, "snapshot": False, **more}
+
+
+def _thinking(wanted: str | None) -> Any:
+    kinds = {None: None, "adaptive": {"type": "adaptive"}, "off": {"type": "disabled"}}
+    return kinds[wanted]
+
+
+def _plain(value: str | Secret) -> str:
+    return value.reveal() if isinstance(value, Secret) else value
+
+
+def _served(table: McpTable) -> Any:
+    """Return an MCP server as the program takes it."""
+    if table.url is not None:
+        headers = {name: _plain(value) for name, value in table.headers.items()}
+        return {"type": table.transport, "url": table.url, "headers": headers}
+    environment = {name: _plain(value) for name, value in table.env.items()}
+    return {"type": "stdio", "command": table.command, "args": list(table.args), "env": environment}

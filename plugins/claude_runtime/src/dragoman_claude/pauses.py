@@ -1,0 +1,55 @@
+"""What a turn that waits for a person is kept as: the session, and the call that it waits for.
+
+The call itself is in the transcript; the program asks about it again when the session is resumed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import attrs
+
+from dragoman import ApprovalRequested, FailureKind, RuntimeFailed
+
+
+@attrs.frozen
+class Saved:
+    """A paused turn."""
+
+    claude_id: str
+    call_id: str
+    digest: str
+    """Of the tool and its arguments: what was decided on is what runs."""
+
+    @classmethod
+    def about(cls, asked: ApprovalRequested, claude_id: str) -> Saved:
+        """Return the pause for a question."""
+        return cls(claude_id, asked.call_id, digest(asked.tool, asked.arguments))
+
+    def text(self) -> str:
+        """Return it as text."""
+        return json.dumps(attrs.asdict(self))
+
+    @classmethod
+    def of(cls, text: str) -> Saved:
+        """Return what `text` gave; raises `dragoman.RuntimeFailed` for what it did not give."""
+        try:
+            found = json.loads(text)
+            return cls(*(str(found[field.name]) for field in attrs.fields(cls)))
+        except (ValueError, TypeError, KeyError) as error:
+            raise RuntimeFailed(FailureKind.STATE_LOST, "the state cannot be read") from error
+
+    def is_about(self, call_id: str, tool: str, arguments: str) -> bool:
+        """Whether a call is the one that a person was asked about; ``arguments`` is JSON."""
+        return (call_id, digest(tool, arguments)) == (self.call_id, self.digest)
+
+    def check(self, claude_id: str | None) -> None:
+        """Raise `dragoman.RuntimeFailed` unless this is the session that paused."""
+        if claude_id != self.claude_id:
+            raise RuntimeFailed(FailureKind.STATE_LOST, "the session is not the one that paused")
+
+
+def digest(tool: str, arguments: str) -> str:
+    """Return what tells a call from another; ``arguments`` is JSON."""
+    return hashlib.sha256(f"{tool}\0{arguments}".encode()).hexdigest()

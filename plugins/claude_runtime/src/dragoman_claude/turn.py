@@ -1,0 +1,336 @@
+"""One turn: a prompt given to the session's program, and what comes of it until its result."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import anyio
+import attrs
+from anyio import to_thread
+from anyio.abc import TaskGroup
+
+from dragoman import (
+    ApprovalState,
+    Cancelled,
+    Clock,
+    Failed,
+    FailureKind,
+    Finished,
+    Notice,
+    Paused,
+    Records,
+    RunEnd,
+    RuntimeFailed,
+    StoreError,
+    TurnHost,
+    TurnRequest,
+)
+from dragoman.runtimes import Feed, TurnContext
+from dragoman_claude import history, pauses, results
+from dragoman_claude.client import Client
+from dragoman_claude.conversation import Conversation
+from dragoman_claude.gate import Door, Gate, Rules
+from dragoman_claude.history import State
+from dragoman_claude.home import Homes
+from dragoman_claude.options import Recipe
+from dragoman_claude.pool import Pool
+from dragoman_claude.prompts import prompt, prompt_id
+from dragoman_claude.spending import NAMESPACE as SPENT
+from dragoman_claude.spending import Budget, Meter, Spent
+from dragoman_claude.stream import Translator
+from dragoman_claude.tools import Function, Toolbox
+from dragoman_claude.transcript import Mirror, Transcript, write_transcript
+
+if TYPE_CHECKING:
+    from claude_agent_sdk import Message
+
+ANEW: Final = "The conversation was begun anew, with the newest of what was said in it."
+_DRAIN: Final = 1.5
+"""Seconds in which an interrupted program has to say how its turn ended."""
+_ANEW_FOR: Final = frozenset({FailureKind.HISTORY, FailureKind.CONTEXT_OVERFLOW})
+"""Failures that every later turn would have as well."""
+
+
+@attrs.frozen(kw_only=True)
+class Workshop:
+    """What all turns of a runtime share."""
+
+    recipe: Recipe
+    rules: Rules
+    functions: dict[str, Function]
+    homes: Homes
+    pool: Pool
+    tasks: TaskGroup
+    clock: Clock
+    log: logging.Logger
+
+    @property
+    def local(self) -> bool:
+        """Whether the program's own files are the transcripts."""
+        return self.recipe.config.transcripts == "local"
+
+    @property
+    def budget(self) -> Budget:
+        """What may be spent."""
+        table = self.recipe.config.budget
+        return Budget(table.turn, table.conversation)
+
+
+@attrs.define(eq=False, kw_only=True)
+class TurnRun:
+    """Runs one turn and writes its events into the feed."""
+
+    shop: Workshop
+    request: TurnRequest
+    host: TurnHost
+    context: TurnContext
+    feed: Feed
+    _gate: Gate = attrs.field(init=False)
+    _translator: Translator = attrs.field(init=False)
+    _records: Records = attrs.field(init=False)
+    _spent: Spent = attrs.field(factory=Spent, init=False)
+    _heard: anyio.Event = attrs.field(factory=anyio.Event, init=False)
+    _done: anyio.Event = attrs.field(factory=anyio.Event, init=False)
+    _lost: bool = attrs.field(default=False, init=False)
+    """Whether the turn has lost its session."""
+
+    def __attrs_post_init__(self) -> None:
+        self._records = self.host.records(history.NAMESPACE)
+        self._translator = Translator(
+            prompt=None if self.request.saved is not None else self._prompt_id,
+            thinking=self.shop.recipe.config.thinking == "adaptive",
+        )
+
+    @property
+    def _prompt_id(self) -> str:
+        return prompt_id(self.request.turn_id, self.request.attempt)
+
+    async def run(self) -> None:
+        """Run to the result and close the feed; cancelling interrupts the program first."""
+        end: RunEnd = Cancelled()
+        try:
+            end = await self._run_safely()
+        finally:
+            self.feed.close(end)
+
+    async def _run_safely(self) -> RunEnd:
+        try:
+            end = await self._run()
+        except Exception as error:  # noqa: BLE001 - the border: whatever failed is the turn's end
+            end = results.failure_of(error)
+        if isinstance(end, Failed):
+            self.shop.log.warning(
+                "turn %s failed: %s (%s)", self.request.turn_id, end.kind.value, end.detail
+            )
+        return end
+
+    async def _run(self) -> RunEnd:
+        saved = self.request.saved
+        self._gate = Gate(
+            host=self.host,
+            rules=self.shop.rules,
+            decisions={one.call_id: one for one in self.request.decisions},
+            waiting=None if saved is None else pauses.Saved.of(saved),
+        )
+        self._spent = Spent.of(await self.host.records(SPENT).read(1))
+        if (refused := self.shop.budget.refusal(self._spent)) is not None:
+            return refused
+        for one in self.request.decisions:
+            if one.verdict is ApprovalState.APPROVED and self._gate.waits_for(one.call_id):
+                for event in self._translator.goes_on(one.call_id, one.tool):
+                    self.feed.put(event)
+        state = history.read_state(await self._records.read(history.NEWEST))
+        use = self.shop.pool.use(self.request.session_id, self._fits(state), self._begin)
+        async with use as one:
+            self._enter(one)
+            try:
+                return await self._in(one, state)
+            finally:
+                await self._leave(one)
+
+    def _fits(self, state: State) -> Callable[[Conversation], bool]:
+        """Return whether a live program may serve this turn: it knows all, and may spend more."""
+
+        def fits(one: Conversation) -> bool:
+            same = one.transcript.newest == state.newest and state.id in {None, one.transcript.id}
+            alone = self.request.saved is None and self.shop.budget.turn is None
+            return same and alone and not one.transcript.broken
+
+        return fits
+
+    async def _in(self, one: Conversation, state: State) -> RunEnd:
+        """Give the program its prompt, and wait for what comes of it."""
+        if self.request.saved is None:
+            mine = {message.event_id for message in self.request.inputs}
+            earlier = [each.words for each in state.untold if each.event_id not in mine]
+            await one.client.say(
+                await prompt(self._prompt_id, self.request.inputs, self.host, earlier)
+            )
+        one.client.turns += 1
+        try:
+            await self._until_done(one.client)
+        except anyio.get_cancelled_exc_class():
+            await self._stop(one.client)
+            raise
+        return await self._end(one)
+
+    async def _begin(self) -> Conversation:
+        """Start the session's program, on what the store has of its transcript."""
+        try:
+            return await self._start(await self._records.read())
+        except Exception as error:
+            if not results.is_lost(error):
+                raise
+        return await self._start(await self._anew())
+
+    async def _anew(self) -> list[str]:
+        """Begin another transcript with what was said; return its items."""
+        made = history.begun_anew(await self._records.read(), str(uuid.uuid4()))
+        await self._records.new_generation(made)
+        self.feed.put(Notice(ANEW))
+        return made
+
+    async def _start(self, items: Sequence[str]) -> Conversation:
+        shop, state = self.shop, history.read_state(items)
+        claude_id = state.id
+        if self._gate.waiting is not None:
+            self._gate.waiting.check(claude_id)
+        if claude_id is None:
+            claude_id = str(uuid.uuid4())
+            await self._records.append([history.chosen(claude_id)])
+        home = shop.homes.home(self.request.session_id, lasting=shop.local)
+        one = Conversation(
+            client=Client(home, shop.clock, shop.log),
+            transcript=Transcript(claude_id, shop.clock, state.newest, local=shop.local),
+            door=Door(),
+            toolbox=Toolbox(shop.functions, shop.log),
+            meter=Meter(self._spent.totals if shop.local else {}),
+        )
+        self._enter(one)
+        if state.resumable and not shop.local:
+            write = partial(write_transcript, home.config, home.workspace, claude_id, items)
+            await to_thread.run_sync(write)
+        options = shop.recipe.options(
+            home=home,
+            session_id=claude_id,
+            resumed=state.resumable,
+            behind=state.newest if state.resumable and shop.local else None,
+            mirror=Mirror(one.transcript),
+            server=one.toolbox.server(),
+            hooks=one.door.hooks(),
+            stderr=one.client.heard,
+            allowance=shop.budget.ceiling(self._spent, one.meter.cost),
+        )
+        await one.client.start(shop.tasks, options, shop.recipe.config.programs.start_timeout)
+        return one
+
+    def _enter(self, one: Conversation) -> None:
+        """Let what the program says, asks and calls reach this turn."""
+        one.door.gate = one.toolbox.gate = self._gate
+        one.toolbox.context = self.context
+        one.transcript.bind(self._records, self._lose)
+        one.client.listener = self._hear
+
+    async def _leave(self, one: Conversation) -> None:
+        """Let nothing reach this turn any more; tools that still work are waited for."""
+        with anyio.CancelScope(shield=True):
+            await one.toolbox.quiet()
+            one.door.gate = one.toolbox.gate = one.client.listener = None
+            try:
+                await one.transcript.flush()
+                if words := self._translator.lost.strip():
+                    await self._records.append([history.cut_off(words)])
+            except StoreError as error:
+                self.shop.log.warning(
+                    "turn %s: a part of its transcript could not be stored (%s)",
+                    self.request.turn_id,
+                    type(error).__name__,
+                )
+            one.transcript.unbind()
+
+    def _hear(self, message: Message) -> None:
+        for event in self._translator.translate(message):
+            self.feed.put(event)
+        if self._translator.result is not None:
+            self._done.set()
+        self._heard.set()
+
+    def _lose(self) -> None:
+        self._lost = True
+        self._heard.set()
+
+    async def _until_done(self, client: Client) -> None:
+        """Wait for the result. Raises `Lost` with the program, and for one that says nothing."""
+        silence = self.shop.recipe.config.programs.silence
+
+        async def lost() -> None:
+            await client.gone()
+            self._heard.set()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(lost)
+            while not self._done.is_set() and client.alive and not self._lost:
+                self._heard = anyio.Event()
+                with self.shop.clock.move_on_after(silence) as scope:
+                    await self._heard.wait()
+                if scope.cancelled_caught and not self._translator.working:
+                    break
+            tasks.cancel_scope.cancel()
+        if self._done.is_set():
+            return
+        if client.alive:
+            await self._stop(client)
+        if self._lost:
+            raise RuntimeFailed(FailureKind.LOCK_CONFLICT, "the session is another process's now")
+        if client.failure is not None:
+            failed = results.failure_of(client.failure, client.last_words)
+            raise RuntimeFailed(failed.kind, failed.detail) from client.failure
+        raise RuntimeFailed(FailureKind.TIMEOUT, f"silent for {silence:g} s")
+
+    async def _stop(self, client: Client) -> None:
+        """Interrupt the program and let it say how the turn ended; end it where it does not."""
+        with anyio.CancelScope(shield=True):
+            if await client.interrupt():
+                with self.shop.clock.move_on_after(_DRAIN):
+                    await self._done.wait()
+            if not self._done.is_set():
+                await client.close(patience=0)
+
+    async def _end(self, one: Conversation) -> RunEnd:
+        result = self._translator.result
+        assert result is not None
+        await self._count(one.meter)
+        if self._gate.lost or self._lost:
+            raise RuntimeFailed(FailureKind.LOCK_CONFLICT, "the session is another process's now")
+        end = results.end_of(result, error=self._translator.error)
+        if isinstance(end, Finished):
+            await one.transcript.flush()
+            return end
+        await one.client.close()
+        await one.transcript.flush()
+        if isinstance(end, results.Deferred):
+            return self._paused(end, one.transcript.id)
+        if isinstance(end, Failed) and end.kind in _ANEW_FOR:
+            await self._anew()
+        return end
+
+    async def _count(self, meter: Meter) -> None:
+        """Tell what the turn has used, and keep what the session has cost."""
+        if self._translator.reset:
+            meter.reset()
+        used = meter.read(self._translator.result, self._translator.calls)
+        for usage in used:
+            self.feed.put(usage)
+        spent = self._spent.plus(used, meter.last)
+        await self.host.records(SPENT).append([spent.item()])
+
+    def _paused(self, deferred: results.Deferred, claude_id: str) -> RunEnd:
+        asked = self._gate.asked
+        if asked is None or asked.call_id != deferred.call_id:
+            return Failed(FailureKind.INTERNAL, "a call was put off that nobody was asked about")
+        self.feed.put(asked)
+        return Paused(pauses.Saved.about(asked, claude_id).text())

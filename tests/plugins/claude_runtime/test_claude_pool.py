@@ -1,0 +1,221 @@
+"""Which program serves which session; programs are stood in for, the clock is virtual."""
+
+import anyio
+import attrs
+import pytest
+
+from dragoman.testing import VirtualClock, settle
+from dragoman_claude.config import ProgramsTable
+from dragoman_claude.pool import Pool
+
+pytestmark = pytest.mark.anyio
+
+
+@attrs.define(eq=False)
+class Program:
+    """What the pool sees of a program: whether it lives, and how much it has done."""
+
+    alive: bool = True
+    turns: int = 0
+    home: object = None
+    ended: anyio.Event = attrs.field(factory=anyio.Event)
+
+    @property
+    def pid(self):
+        return None
+
+    def __attrs_post_init__(self):
+        self.home = self
+
+    async def close(self):
+        self.alive = False
+        self.ended.set()
+
+
+@attrs.define(eq=False)
+class Held:
+    client: Program = attrs.field(factory=Program)
+
+
+@attrs.define(eq=False)
+class Stage:
+    """A pool with what it has started."""
+
+    pool: Pool
+    clock: VirtualClock
+    started: list[Held] = attrs.field(factory=list)
+    fits: bool = True
+
+    async def begin(self):
+        self.started.append(Held())
+        return self.started[-1]
+
+    def use(self, session):
+        return self.pool.use(session, lambda _: self.fits, self.begin)
+
+    async def turn(self, session):
+        async with self.use(session) as one:
+            one.client.turns += 1
+        return one
+
+    def alive(self):
+        return [each.client.alive for each in self.started]
+
+
+@pytest.fixture
+async def stage(request):
+    settings = getattr(request, "param", {})
+    clock = VirtualClock()
+    used = settings.pop("used", None)
+    pool = Pool(ProgramsTable(**({"memory": 800} | settings)), clock, None, measure=lambda _: used)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(pool.run)
+        yield Stage(pool, clock)
+        await pool.close()
+        tasks.cancel_scope.cancel()
+
+
+async def test_a_conversation_keeps_its_program_for_a_while(stage):
+    first = await stage.turn("a")
+    assert await stage.turn("a") is first
+    await stage.clock.advance(179)
+    assert first.client.alive
+    await stage.clock.advance(2)
+    assert not first.client.alive
+    assert await stage.turn("a") is not first
+
+
+async def test_two_conversations_never_share_a_program(stage):
+    assert await stage.turn("a") is not await stage.turn("b")
+
+
+@pytest.mark.parametrize("stage", [{"turns": 3}], indirect=True)
+async def test_a_program_is_replaced_after_its_turns(stage):
+    used = [await stage.turn("a") for _ in range(4)]
+    assert used[0] is used[2]
+    assert used[3] is not used[2]
+    assert stage.alive() == [False, True]
+
+
+@pytest.mark.parametrize("stage", [{"used": 301}], indirect=True)
+async def test_a_program_that_has_grown_is_replaced(stage):
+    assert await stage.turn("a") is not await stage.turn("a")
+
+
+async def test_a_program_that_does_not_fit_any_more_is_ended_first(stage):
+    first = await stage.turn("a")
+    stage.fits = False
+    async with stage.use("a") as second:
+        assert second is not first
+        assert not first.client.alive
+
+
+async def test_a_dead_program_is_never_lent(stage):
+    first = await stage.turn("a")
+    first.client.alive = False
+    assert await stage.turn("a") is not first
+
+
+async def test_a_turn_that_fails_ends_its_program(stage):
+    with pytest.raises(LookupError):
+        async with stage.use("a"):
+            raise LookupError
+    assert stage.alive() == [False]
+    await stage.turn("a")
+    assert stage.alive() == [False, True]
+
+
+async def test_the_longest_idle_makes_room(stage):
+    for session in "abcd":
+        await stage.turn(session)
+    await stage.turn("a")  # b is the longest idle now
+    await stage.turn("e")
+    assert stage.alive() == [True, False, True, True, True]
+
+
+async def test_more_conversations_than_places_wait_and_all_are_served(stage):
+    """Fifty at once in four places, one of them slow; never more than four alive."""
+    most, served, slow = 0, [], anyio.Event()
+
+    async def turn(number):
+        nonlocal most
+        async with stage.use(str(number)):
+            most = max(most, sum(stage.alive()))
+            if number == 0:
+                await slow.wait()
+            await settle(1)
+            served.append(number)
+
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as tasks:
+            for number in range(50):
+                tasks.start_soon(turn, number)
+            while len(served) < 49:
+                await settle(1)
+            assert 0 not in served
+            slow.set()
+    assert sorted(served) == list(range(50))
+    assert most <= 4
+
+
+@pytest.mark.parametrize("stage", [{"starts": 2}], indirect=True)
+async def test_only_so_many_start_at_once(stage):
+    starting, most = 0, 0
+
+    async def begin():
+        nonlocal starting, most
+        starting += 1
+        most = max(most, starting)
+        await settle(3)
+        starting -= 1
+        return Held()
+
+    async def turn(session):
+        async with stage.pool.use(session, lambda _: True, begin):
+            pass
+
+    async with anyio.create_task_group() as tasks:
+        for session in "abcdefgh":
+            tasks.start_soon(turn, session)
+    assert most == 2
+
+
+async def test_a_start_that_fails_gives_its_place_back(stage):
+    async def begin():
+        raise OSError("no program")
+
+    for _ in range(9):
+        with pytest.raises(OSError, match="no program"):
+            async with stage.pool.use("a", lambda _: True, begin):
+                pass
+    for session in "abcd":
+        await stage.turn(session)
+    assert stage.alive() == [True] * 4
+
+
+async def test_whoever_waits_for_a_place_gets_one_although_all_are_idle_later(stage):
+    """A program that is given back while somebody waits is ended, not kept."""
+    entered, done = anyio.Event(), anyio.Event()
+
+    async def hold(session):
+        async with stage.use(session):
+            if session == "d":
+                entered.set()
+            await done.wait()
+
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as tasks:
+            for session in "abcd":
+                tasks.start_soon(hold, session)
+            await entered.wait()
+            tasks.start_soon(stage.turn, "e")
+            await settle()
+            done.set()
+    assert len(stage.started) == 5
+
+
+async def test_at_the_end_every_program_ends(stage):
+    for session in "abc":
+        await stage.turn(session)
+    await stage.pool.close()
+    assert stage.alive() == [False] * 3
