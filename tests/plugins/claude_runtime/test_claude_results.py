@@ -11,7 +11,15 @@ from claude_agent_sdk import (
     ResultError,
 )
 
-from dragoman import Cancelled, Failed, FailureKind, Finished, RuntimeFailed, StaleLease, StoreUnavailable
+from dragoman import (
+    Cancelled,
+    Failed,
+    FailureKind,
+    Finished,
+    RuntimeFailed,
+    StaleLease,
+    StoreUnavailable,
+)
 from dragoman_claude.results import Deferred, end_of, failure_of, is_lost
 from plugins.claude_runtime.recordings import Played
 

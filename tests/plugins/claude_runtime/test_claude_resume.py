@@ -23,7 +23,8 @@ from dragoman.testing.runtime_script import Hold, Say
 from dragoman.testing.store import Scene
 from dragoman_claude import history
 from dragoman_claude.history import begun_anew, read_state
-from dragoman_claude.transcript import Mirror, Transcript, write_transcript
+from dragoman_claude.transcript import Mirror, Transcript
+from dragoman_claude.transcript_file import write_transcript
 from peers.claude_program import ClaudeProgram, heard, say, tell, texts
 from peers.claude_server import Call, ClaudeServer
 

@@ -15,7 +15,8 @@ from dragoman.testing.cancelling import cancelled_at
 from dragoman.testing.clock import VirtualClock, settle
 from dragoman.testing.store import Scene
 from dragoman_claude import history
-from dragoman_claude.transcript import DEADLINE, WAITING, Mirror, Transcript, write_transcript
+from dragoman_claude.transcript import DEADLINE, WAITING, Mirror, Transcript
+from dragoman_claude.transcript_file import write_transcript
 
 pytestmark = pytest.mark.anyio
 
@@ -233,6 +234,59 @@ async def test_a_turn_that_lost_its_session_is_told_and_stores_nothing(turn, tra
     with pytest.raises(StaleLease):
         await transcript.flush()
     assert await turn.items() == before
+
+
+async def test_a_line_that_cannot_be_taken_is_no_hole_that_nobody_knows_of(turn, transcript):
+    """D11: the SDK goes on without it, so the turn has to end."""
+    with pytest.raises(TypeError):
+        await transcript.append(KEY, [line("u1", text={1, 2})])
+    assert transcript.broken
+    with pytest.raises(StoreUnavailable, match="lost"):
+        await transcript.flush()
+
+
+def call(name, uuid="u1"):
+    return line(uuid, message={"content": [{"type": "tool_use", "id": name, "name": "pay"}]})
+
+
+@pytest.mark.parametrize("local", [False, True])
+async def test_a_call_may_begin_once_the_records_have_it(turn, local):
+    """D10: whatever dies after that, the call is known to have been made."""
+    transcript = turn.bind(Transcript(ID, SystemClock(), local=local))
+    found = []
+
+    async def begin():
+        found.append(await transcript.holds("t1"))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(begin)
+        await transcript.append(KEY, [call("t2", "u2")])
+        await settle()
+        assert found == []
+        await transcript.append(KEY, [call("t1")])
+    assert found == [True]
+    assert await transcript.holds("t1")
+
+
+@pytest.mark.parametrize("end", ["time", "loss"])
+async def test_a_call_that_the_records_do_not_get_may_not_begin(turn, end):
+    """B3: and neither may one of a turn that has lost its session."""
+    clock = VirtualClock()
+    transcript = turn.bind(Transcript(ID, clock))
+    found = []
+
+    async def begin():
+        found.append(await transcript.holds("t1"))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(begin)
+        await settle()
+        if end == "loss":
+            await turn.loses_its_session()
+            await transcript.append(KEY, [call("t1")])
+        else:
+            await clock.advance(DEADLINE)
+    assert found == [False]
 
 
 async def test_lines_between_turns_are_written_in_front_of_the_next(scene, turn, transcript):

@@ -1,16 +1,12 @@
-"""The SDK's `SessionStore` over a session's records, and the file that a program resumes from.
+"""The SDK's `SessionStore` over a session's records.
 
 The program works on a file of its own and tells of each line that it has written; those lines are
-stored here. What the program resumes from is written from the store, into a directory that is
-thrown away with it: the store is the transcript, the file is a copy.
+stored here. The store is the transcript: the file goes with the program (see `transcript_file`).
 """
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 import anyio
@@ -33,7 +29,6 @@ _NOT_KEPT: Final = frozenset({"queue-operation", "cost-state", "last-prompt"})
 """Kinds of lines that no resumption needs: the program's queue (empty between turns; it holds
 prompts a second time), its running cost (so that each program counts from zero), and its own
 note of the newest line (which may reach us a turn late, and would then name an old one)."""
-_SUB: Final = re.compile(r"subagents(/[A-Za-z0-9_-]+)+")
 
 _Line: TypeAlias = tuple[str | None, str]
 """The uuid of a line, if it has one, and its item."""
@@ -143,18 +138,17 @@ class Transcript:
                 if self._records is not None and self._waiting:
                     await self._write(self._records)
 
-    async def holds(self, call_id: str) -> None:
-        """Return when the records have a call of a tool; the program tells of it within 0.1 s.
+    async def holds(self, call_id: str) -> bool:
+        """Wait until the records have a call of this turn; the program tells of it within 0.1 s.
 
-        A side effect that begins earlier may be wanted again after a crash: the next turn would
-        tell the agent a message that it seems to have never been given. Waits for ever where the
-        program does not tell of the call. Raises `dragoman.StaleLease`, and
-        `dragoman.StoreUnavailable` once the transcript is broken.
+        A side effect that begins before that may be wanted again after a crash, by the next turn:
+        the message that led to it would seem never to have been given. Returns whether it has come
+        to that; it has not after ten seconds, or where the transcript is broken.
         """
-        while call_id not in self._calls:
-            if self.broken:
-                raise self._reason()
-            await self._changed.wait()
+        with self._clock.move_on_after(DEADLINE):
+            while call_id not in self._calls and not self.broken:
+                await self._changed.wait()
+        return call_id in self._calls
 
     async def load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
         """Return the lines of the session, or of one of its subagents."""
@@ -282,7 +276,8 @@ class Mirror:
     """The store as the SDK is given it: it takes lines, and has none to give.
 
     Else the SDK would write the transcript itself, into a directory that everybody shares and that
-    stays behind when the gateway is killed. `write_transcript` has done it before.
+    stays behind when the gateway is killed. `write_transcript` has done it
+    before, into the program's own.
     """
 
     _store: Store
@@ -295,40 +290,3 @@ class Mirror:
         """Return nothing: the program finds the file that is there."""
         del key
         return None
-
-
-def write_transcript(config: Path, cwd: Path, session_id: str, stored: Sequence[str]) -> Path:
-    """Write what a program resumes from into its own configuration directory; return the file.
-
-    ``cwd`` is the directory that the program will work in. Blocks, for some 10 ms per 100 turns
-    and longer for files, and imports the SDK: call it in a worker thread.
-    """
-    from claude_agent_sdk import project_key_for_directory
-
-    if not history.is_session_id(session_id):
-        raise ValueError(f"{session_id!r} is no id of a session")
-    project = config / "projects" / project_key_for_directory(cwd)
-    found = history.entries(stored)
-    main = project / f"{session_id}.jsonl"
-    _write_lines(main, found.pop(None, []))
-    for sub, lines in found.items():
-        if sub is not None and _SUB.fullmatch(sub):
-            _write_subagent(project / session_id / f"{sub}.jsonl", lines)
-    return main
-
-
-def _write_subagent(path: Path, lines: Sequence[history.Entry]) -> None:
-    """Write a subagent's lines; what describes it belongs into a file beside, the newest counts."""
-    described = [line for line in lines if line.get("type") == "agent_metadata"]
-    _write_lines(path, [line for line in lines if line.get("type") != "agent_metadata"])
-    if described:
-        facts = {key: value for key, value in described[-1].items() if key != "type"}
-        _write_lines(path.with_suffix(".meta.json"), [facts])
-
-
-def _write_lines(path: Path, lines: Sequence[history.Entry]) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path.touch(mode=0o600)
-    with path.open("w", encoding="ascii") as file:
-        for line in lines:
-            file.write(json.dumps(line, separators=(",", ":")) + "\n")

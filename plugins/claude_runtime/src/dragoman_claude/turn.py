@@ -43,7 +43,8 @@ from dragoman_claude.spending import NAMESPACE as SPENT
 from dragoman_claude.spending import Budget, Meter, Spent
 from dragoman_claude.stream import Translator
 from dragoman_claude.tools import Function, Toolbox
-from dragoman_claude.transcript import Mirror, Transcript, write_transcript
+from dragoman_claude.transcript import Mirror, Transcript
+from dragoman_claude.transcript_file import write_transcript
 
 if TYPE_CHECKING:
     from claude_agent_sdk import Message
