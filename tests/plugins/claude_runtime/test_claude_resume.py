@@ -23,6 +23,7 @@ from dragoman.testing.runtime_script import Hold, Say
 from dragoman.testing.store import Scene
 from dragoman_claude import history
 from dragoman_claude.history import begun_anew, read_state
+from dragoman_claude.inspection import Inspector
 from dragoman_claude.transcript import Mirror, Transcript
 from dragoman_claude.transcript_file import write_transcript
 from peers.claude_program import ClaudeProgram, heard, say, tell, texts
@@ -375,6 +376,24 @@ async def test_a_long_history_is_gone_on_with(session, page):
     await session.remember(*lines(*said))
     assert await session.turn("and now") == ["Now."]
     assert given(page) == [*((role, block["text"]) for role, block in said), ("user", "and now")]
+
+
+async def test_a_mended_session_is_gone_on_with(session, page):
+    """D12: what was whole in it is sent to the model as before."""
+    page.book.add("hello", (Say(("Hi.",)),))
+    said = [text("user", "go"), called(), returned(), text("assistant", "Done.")]
+    more = [text("user", "and"), called("t2"), text("user", "again"), text("assistant", "Yes.")]
+    entries = list(lines(*said, *more))
+    del entries[3]
+    await session.remember(*entries[:2], *entries)
+    found = Inspector().inspect({"claude": await session.records.read()})
+    assert len(found.problems) == 4
+    await session.records.new_generation(found.repaired["claude"])
+    assert await session.turn("hello") == ["Hi."]
+    assert given(page) == [
+        *[("user", "go"), ("tool", "done"), ("user", "and"), ("user", "again")],
+        *[("assistant", "Yes."), ("user", "hello")],
+    ]
 
 
 async def test_a_call_that_waits_for_a_decision_waits_in_the_store(session, page, bench):

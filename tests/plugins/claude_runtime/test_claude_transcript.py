@@ -172,7 +172,7 @@ async def test_a_batch_that_failed_is_stored_once_when_it_is_told_again(turn, fa
             await transcript.append(KEY, batch)
     await transcript.append(KEY, batch)
     assert await turn.uuids() == ["u1", "u2"]
-    assert not transcript.broken
+    assert (transcript.newest, transcript.broken) == ("u2", False)
 
 
 async def test_a_batch_that_the_sdk_gave_up_is_stored_with_the_next(turn):

@@ -103,11 +103,11 @@ def _halves(items: Mapping[int, Item]) -> dict[int, list[_Half]]:
                 lost.setdefault(at, []).append(("tool_use", call))
             waiting[item.get("sub")] = open_ = _Open()
         for kind, call in halves:
-            at = open_.calls.pop(call) if call in open_.calls else None
+            before = open_.calls.pop(call) if call in open_.calls else None
             if kind == "tool_use":
                 open_.message, open_.calls[call] = _message_id(entry), place
-            if (at is None) == (kind == "tool_result"):
-                lost.setdefault(place if at is None else at, []).append((kind, call))
+            if (before is None) == (kind == "tool_result"):
+                lost.setdefault(place if before is None else before, []).append((kind, call))
     return lost
 
 

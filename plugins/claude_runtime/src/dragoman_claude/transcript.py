@@ -234,9 +234,11 @@ class Transcript:
     async def _look_back(self, records: Records, batches: Sequence[_Batch]) -> None:
         """Find out what of these the records have already."""
         count = sum(len(batch.lines) for batch in batches)
-        newest = await records.read(count + _MARGIN)
-        found = (history.identity(history.decode(item)) for item in newest)
-        self._known.update(known for known in found if known is not None)
+        for item in await records.read(count + _MARGIN):
+            known = history.identity(history.decode(item))
+            if known is not None:
+                self._known.add(known)
+                self.newest = self.newest if known[0] else known[1]
 
     def _reason(self) -> Exception:
         return self._lost or StoreUnavailable("lines of the transcript were lost")
