@@ -43,7 +43,8 @@ from dragoman_claude.spending import NAMESPACE as SPENT
 from dragoman_claude.spending import Budget, Meter, Spent
 from dragoman_claude.stream import Translator
 from dragoman_claude.tools import Function, Toolbox
-from dragoman_claude.transcript import Mirror, Transcript, write_transcript
+from dragoman_claude.transcript import Mirror, Transcript
+from dragoman_claude.transcript_file import write_transcript
 
 if TYPE_CHECKING:
     from claude_agent_sdk import Message
@@ -199,7 +200,7 @@ class TurnRun:
         claude_id = state.id
         if self._gate.waiting is not None:
             self._gate.waiting.check(claude_id)
-        if claude_id is None:
+        if claude_id is None or (shop.local and not state.resumable):
             claude_id = str(uuid.uuid4())
             await self._records.append([history.chosen(claude_id)])
         home = shop.homes.home(self.request.session_id, lasting=shop.local)
@@ -233,6 +234,7 @@ class TurnRun:
         one.door.gate = one.toolbox.gate = self._gate
         one.toolbox.context = self.context
         one.transcript.bind(self._records, self._lose)
+        self._gate.stored = one.transcript.holds
         one.client.listener = self._hear
 
     async def _leave(self, one: Conversation) -> None:
