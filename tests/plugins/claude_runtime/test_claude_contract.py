@@ -72,7 +72,9 @@ class ClaudeHarness:
 
 
 class ClaudeSuite(RuntimeSuite):
-    """Each program takes half a second to start."""
+    """Each program takes half a second to start, and does its work beside ours."""
+
+    under_way = 1
 
     @pytest.fixture
     def harness(
@@ -97,7 +99,11 @@ def contract_server() -> Iterator[ClaudeServer]:
 
 
 class TestClaudeRuntime(ClaudeSuite):
-    """All of it, cut off at fewer places."""
+    """All of it, on the gateway's own event loop, and cut off at fewer places."""
+
+    @pytest.fixture
+    def anyio_backend(self) -> str:
+        return "asyncio"
 
     at_once = 3
     conversations = 2
