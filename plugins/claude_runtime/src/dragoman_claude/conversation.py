@@ -6,16 +6,17 @@ import attrs
 
 from dragoman_claude.client import Client
 from dragoman_claude.gate import Door
+from dragoman_claude.spending import Meter
 from dragoman_claude.tools import Toolbox
 from dragoman_claude.transcript import Transcript
 
 
 @attrs.define(eq=False)
 class Conversation:
-    """One Claude session as this process holds it open; ``claude_id`` is the SDK's name for it."""
+    """One Claude session as this process holds it open."""
 
-    claude_id: str
     client: Client
     transcript: Transcript
     door: Door
     toolbox: Toolbox
+    meter: Meter

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import fnmatch
 import json
-import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -130,7 +129,6 @@ class Gate:
 
     host: TurnHost
     rules: Rules
-    log: logging.Logger
     decisions: Mapping[str, Decision] = attrs.field(factory=dict)
     """What people decided on calls of a turn that goes on, by the calls' ids."""
     waiting: Saved | None = None
@@ -141,6 +139,10 @@ class Gate:
     """Whether the turn has lost its session."""
     begun: dict[str, ToolDecision] = attrs.field(factory=dict)
     """What the journal said of the calls that passed, by their ids."""
+
+    def waits_for(self, call_id: str) -> bool:
+        """Whether the turn had paused for this call."""
+        return self.waiting is not None and self.waiting.call_id == call_id
 
     async def before(
         self, call_id: str, tool: str, arguments: Mapping[str, Any], helper: bool

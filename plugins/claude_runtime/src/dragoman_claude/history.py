@@ -26,6 +26,7 @@ _ANEW: Final = (
     "[This conversation had to begin anew. What was said in it before, without the work between; "
     "the lines of one message are indented:]"
 )
+_CUT_OFF: Final = "[Your last answer was cut off. People have seen this of it, indented:]"
 _SHORTENED: Final = "[Earlier messages are left out.]"
 
 Item: TypeAlias = dict[str, Any]
@@ -64,6 +65,11 @@ def said(event_id: int, words: str) -> str:
 def chosen(session_id: str) -> str:
     """Return the item that names the Claude session; written before its first run."""
     return encode({"id": session_id})
+
+
+def cut_off(words: str) -> str:
+    """Return the item of what people saw of an answer, and no transcript has."""
+    return encode({"past": f"{_CUT_OFF}\n{textwrap.indent(words, '  ')}"})
 
 
 def entry_item(entry: Mapping[str, Any], sub: str | None) -> str:

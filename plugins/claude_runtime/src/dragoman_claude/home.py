@@ -190,6 +190,11 @@ class Home:
         """
         return await self._whole(functools.partial(self.started.end, grace))
 
+    @property
+    def pid(self) -> int | None:
+        """The program's process id, once it runs."""
+        return next((each.pid for each in self.started.noted(launcher.PROGRAM)), None)
+
     async def remove(self) -> None:
         """Remove what was this program's only; for when it has ended."""
         await self._whole(functools.partial(_remove, self.run))

@@ -11,6 +11,7 @@ from claude_agent_sdk import AgentDefinition, ClaudeAgentOptions, HookMatcher
 
 from dragoman import Secret
 from dragoman.runtimes import McpTable
+from dragoman_claude import sandbox
 from dragoman_claude.config import OWN, ClaudeConfig, SelfWaking
 from dragoman_claude.home import Home
 
@@ -18,20 +19,6 @@ _LINE: Final = 32 << 20
 """Bytes that one message of the program may have."""
 _KEEP: Final = 3650
 """Days for which the program keeps transcripts; dragoman deletes them itself."""
-_SANDBOX: Final = {
-    "enabled": True,
-    "failIfUnavailable": True,
-    "allowUnsandboxedCommands": False,
-}
-_QUIET: Final = {
-    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-    "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
-    "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
-    "DISABLE_AUTOUPDATER": "1",
-    "DISABLE_TELEMETRY": "1",
-    "DISABLE_ERROR_REPORTING": "1",
-    "ENABLE_TOOL_SEARCH": "false",
-}
 
 
 @attrs.frozen(kw_only=True)
@@ -51,6 +38,7 @@ class Recipe:
         home: Home,
         session_id: str,
         resumed: bool,
+        behind: str | None,
         mirror: Any,
         server: Any,
         hooks: Mapping[str, list[HookMatcher]],
@@ -59,6 +47,7 @@ class Recipe:
     ) -> ClaudeAgentOptions:
         """Return the options of a program; ``session_id`` is a UUID in lower case.
 
+        ``behind`` is the line of the transcript after which it goes on, if that is not the last.
         ``server`` serves the tools of this process, ``allowance`` is in US dollars and counts what
         the session has cost before.
         """
@@ -70,6 +59,7 @@ class Recipe:
         return ClaudeAgentOptions(
             resume=session_id if resumed else None,
             session_id=None if resumed else session_id,
+            resume_session_at=behind,
             cwd=str(home.workspace),
             cli_path=str(home.cli),
             env=home.environment(self._environment()),
@@ -97,7 +87,7 @@ class Recipe:
             or None,
             setting_sources=list(config.setting_sources),
             settings=json.dumps({"cleanupPeriodDays": _KEEP, **config.settings}),
-            sandbox=_SANDBOX if config.sandbox else None,  # type: ignore[arg-type]  # more than typed
+            sandbox=sandbox.SETTINGS if config.sandbox else None,  # type: ignore[arg-type]  # more than typed
             permission_mode=config.permission_mode,
             add_dirs=list(config.add_dirs),
             hooks=merged,  # type: ignore[arg-type]  # the operator's may have any event
@@ -117,7 +107,7 @@ class Recipe:
 
     def _environment(self) -> dict[str, str]:
         config = self.config
-        wanted = dict(_QUIET)
+        wanted = {"ENABLE_TOOL_SEARCH": "false"}
         if config.base_url is not None:
             wanted["ANTHROPIC_BASE_URL"] = config.base_url
         wanted["ANTHROPIC_API_KEY"] = config.api_key.reveal() if config.api_key else "none"

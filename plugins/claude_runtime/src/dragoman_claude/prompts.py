@@ -32,8 +32,36 @@ MAX_TEXT: Final = 20_000
 _NAMESPACE: Final = uuid.UUID("6f6d1c5e-6d5c-4c0b-9d0e-0d8f5f1f7a11")
 _TEXTS: Final = ("json", "xml", "yaml", "toml", "csv", "javascript", "sql", "x-sh", "x-python")
 _SUFFIXES: Final = frozenset(
-    ".txt .md .csv .tsv .json .yaml .yml .toml .xml .html .css .js .ts .py .sh .sql .log .ini .cfg "
-    ".rst .c .h .go .rs .java .rb .diff .patch".split()
+    [
+        ".txt",
+        ".md",
+        ".csv",
+        ".tsv",
+        ".json",
+        ".yaml",
+        ".yml",
+        ".toml",
+        ".xml",
+        ".html",
+        ".css",
+        ".js",
+        ".ts",
+        ".py",
+        ".sh",
+        ".sql",
+        ".log",
+        ".ini",
+        ".cfg",
+        ".rst",
+        ".c",
+        ".h",
+        ".go",
+        ".rs",
+        ".java",
+        ".rb",
+        ".diff",
+        ".patch",
+    ]
 )
 
 

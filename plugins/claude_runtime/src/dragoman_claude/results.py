@@ -58,7 +58,9 @@ _STATUSES: Final[dict[int, FailureKind]] = {
     504: FailureKind.TIMEOUT,
     529: FailureKind.RATE_LIMIT,
 }
-_BROKEN: Final = re.compile(r"tool use concurrency|tool_use.{0,40}without.{0,40}tool_result", re.S)
+_BROKEN: Final = re.compile(
+    r"tool use concurrency|tool_use.{0,40}without.{0,40}tool_result", re.DOTALL
+)
 """A history in which a call lacks its output, or an output its call."""
 _LOST: Final = "No conversation found"
 _STDERR: Final[tuple[tuple[str, FailureKind, str], ...]] = (
@@ -79,9 +81,7 @@ class Deferred:
     arguments: str = attrs.field(repr=False)
 
 
-def end_of(
-    result: ResultMessage, *, error: str = "", stopped: bool = False
-) -> RunEnd | Deferred:
+def end_of(result: ResultMessage, *, error: str = "", stopped: bool = False) -> RunEnd | Deferred:
     """Return how a turn has ended that came to a result.
 
     ``error`` is the program's own word for what failed (`Translator.error`); ``stopped`` says
@@ -166,8 +166,12 @@ def _kind(facts: _Facts) -> FailureKind:
         return FailureKind.REFUSAL
     if _BROKEN.search(facts.prose):
         return FailureKind.HISTORY
-    no_answer = facts.status is None and facts.reason == "api_error" and facts.word != "invalid_request"
-    return FailureKind.TRANSPORT if no_answer or (facts.status or 0) >= 500 else FailureKind.INTERNAL
+    no_answer = (
+        facts.status is None and facts.reason == "api_error" and facts.word != "invalid_request"
+    )
+    return (
+        FailureKind.TRANSPORT if no_answer or (facts.status or 0) >= 500 else FailureKind.INTERNAL
+    )
 
 
 def _known(stderr: Iterable[str]) -> Failed | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
@@ -25,15 +25,20 @@ from dragoman import (
     TurnInput,
     TurnRequest,
 )
-from dragoman.runtimes import LATE, Feed, ReferenceProblem, TurnContext, resolve
-from dragoman_claude import sandbox, tools
+from dragoman.runtimes import Feed, ReferenceProblem, TurnContext, resolve
+from dragoman_claude import history, sandbox, tools
 from dragoman_claude.config import ClaudeConfig
 from dragoman_claude.gate import Rules
-from dragoman_claude.home import Homes
+from dragoman_claude.home import Homes, bundled_program
 from dragoman_claude.options import Recipe
 from dragoman_claude.pool import Pool
-from dragoman_claude.turn import NAMESPACE, TurnRun, Workshop
+from dragoman_claude.prompts import words
+from dragoman_claude.turn import TurnRun, Workshop
 
+_NO_PROGRAM: Final = (
+    "the SDK's package for this machine has no program in it; it has one for Linux (x86-64, arm64), "
+    "macOS and Windows"
+)
 _CLOSING: Final = 8.0
 """Seconds that all programs get to end."""
 
@@ -63,8 +68,7 @@ class ClaudeRuntime:
 
     def encode_input(self, message: TurnInput) -> EncodedInput:
         """Return the message as an item beside the transcript, which has it once it is read."""
-        text = f"{LATE}\n{message.words}" if message.late else message.words
-        return EncodedInput(NAMESPACE, json.dumps({"in": message.event_id, "text": text}))
+        return EncodedInput(history.NAMESPACE, history.said(message.event_id, words(message)))
 
     @asynccontextmanager
     async def turn(
@@ -146,7 +150,7 @@ def _load(config: ClaudeConfig, table: str) -> tuple[Recipe, tuple[tools.Functio
         made = tools.load(config.functions, config.read_only_tools, table)
     except ManifestError as error:
         problems += error.problems
-    if config.sandbox and (why := sandbox.hindrance()):
+    if config.sandbox and (why := sandbox.why_no_sandbox()):
         problems.append(f"{table}.sandbox: {why}")
     text = config.instructions or ""
     if config.instructions_file is not None:
@@ -165,13 +169,23 @@ def _load(config: ClaudeConfig, table: str) -> tuple[Recipe, tuple[tools.Functio
     return recipe, made
 
 
+def _program(table: str) -> Path:
+    found = bundled_program()
+    if found is None:
+        raise ManifestError([f"{table}: {_NO_PROGRAM}"])
+    return found
+
+
 @asynccontextmanager
 async def open_runtime(config: ClaudeConfig, host: Host) -> AsyncIterator[Runtime]:
     """Read what the table names and end what an earlier gateway left; all programs end at the end."""
     recipe, made = await to_thread.run_sync(_load, config, host.name)
-    homes = Homes(host.data_dir)
-    for left in await homes.sweep():
-        host.log.warning("%s", left)
+    homes = Homes(host.data_dir, _program(host.name))
+    swept = await homes.sweep()
+    if swept.ended:
+        host.log.warning("%d processes of an earlier gateway were ended", len(swept.ended))
+    if swept.stuck:
+        host.log.error("processes of an earlier gateway do not end: %s", swept.stuck)
     pool = Pool(config.programs, host.clock, host.log)
     async with anyio.create_task_group() as tasks:
         shop = Workshop(

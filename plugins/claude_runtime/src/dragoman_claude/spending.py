@@ -136,25 +136,27 @@ def _usages(used: Mapping[str, Mapping[str, float]], calls: Calls) -> list[Usage
 
 @attrs.frozen
 class Spent:
-    """What a session has cost so far, in US dollars."""
+    """What a session has cost so far, in US dollars, and what its program's totals were then."""
 
     cost: float = 0.0
+    totals: Totals = attrs.field(factory=dict)
 
     @classmethod
     def of(cls, records: Sequence[str]) -> Spent:
         """Return what the newest item says; nothing where there is none."""
         try:
-            return cls(_number(json.loads(records[-1]), "cost"))
-        except (IndexError, ValueError):
+            found = json.loads(records[-1])
+            return cls(_number(found, "cost"), dict(found["totals"]))
+        except (IndexError, ValueError, TypeError, KeyError):
             return cls()
 
-    def plus(self, usages: Iterable[Usage]) -> Spent:
-        """Return what it is with a further turn."""
-        return Spent(self.cost + sum(usage.cost or 0.0 for usage in usages))
+    def plus(self, usages: Iterable[Usage], totals: Totals) -> Spent:
+        """Return what it is with a further turn, behind which the program's totals are these."""
+        return Spent(self.cost + sum(usage.cost or 0.0 for usage in usages), totals)
 
     def item(self) -> str:
         """Return it as an item of the records."""
-        return json.dumps({"cost": self.cost})
+        return json.dumps({"cost": self.cost, "totals": dict(self.totals)})
 
 
 @attrs.frozen

@@ -80,6 +80,11 @@ class Translator:
         self._ours = self.prompt is None
 
     @property
+    def working(self) -> bool:
+        """Whether a tool works: the program is silent then for as long as it takes."""
+        return self._tools.working
+
+    @property
     def lost(self) -> str:
         """What people see and no transcript has: it was cut off, and nothing came after it."""
         return self._blocks.lost

@@ -43,6 +43,11 @@ class ToolCalls:
     """Calls that the model service makes itself, within one response."""
     _inputs: dict[str, int] = attrs.field(factory=dict)
 
+    @property
+    def working(self) -> bool:
+        """Whether a call works that a model has finished writing."""
+        return not self._running <= self._unsaid.keys()
+
     def named(self, place: int, identity: str, name: str) -> Iterator[RunEvent]:
         """A model begins to write a call."""
         self._named[place] = identity

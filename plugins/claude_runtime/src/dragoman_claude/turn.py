@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import uuid
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 import anyio
 import attrs
+from anyio import to_thread
 from anyio.abc import TaskGroup
 
 from dragoman import (
+    ApprovalState,
     Cancelled,
     Clock,
     Failed,
@@ -22,32 +25,34 @@ from dragoman import (
     Records,
     RunEnd,
     RuntimeFailed,
+    StoreError,
     TurnHost,
     TurnRequest,
 )
 from dragoman.runtimes import Feed, TurnContext
-from dragoman_claude import pauses, results
-from dragoman_claude.client import Client, Lost
+from dragoman_claude import history, pauses, results
+from dragoman_claude.client import Client
 from dragoman_claude.conversation import Conversation
 from dragoman_claude.gate import Door, Gate, Rules
+from dragoman_claude.history import State
 from dragoman_claude.home import Homes
 from dragoman_claude.options import Recipe
 from dragoman_claude.pool import Pool
-from dragoman_claude.prompts import Prompts, prompt_id
-from dragoman_claude.spending import Ledger
+from dragoman_claude.prompts import prompt, prompt_id
+from dragoman_claude.spending import NAMESPACE as SPENT
+from dragoman_claude.spending import Budget, Meter, Spent
 from dragoman_claude.stream import Translator
 from dragoman_claude.tools import Function, Toolbox
-from dragoman_claude.transcript import Mirror, State, Transcript, read_state, write_transcript
+from dragoman_claude.transcript import Mirror, Transcript, write_transcript
 
 if TYPE_CHECKING:
     from claude_agent_sdk import Message
 
-NAMESPACE: Final = "claude"
-SPENT: Final = "claude.spent"
-_TAIL: Final = 64
-"""Items from which a program that is alive is known to be up to date."""
+ANEW: Final = "The conversation was begun anew, with the newest of what was said in it."
 _DRAIN: Final = 1.5
 """Seconds in which an interrupted program has to say how its turn ended."""
+_ANEW_FOR: Final = frozenset({FailureKind.HISTORY, FailureKind.CONTEXT_OVERFLOW})
+"""Failures that every later turn would have as well."""
 
 
 @attrs.frozen(kw_only=True)
@@ -63,6 +68,17 @@ class Workshop:
     clock: Clock
     log: logging.Logger
 
+    @property
+    def local(self) -> bool:
+        """Whether the program's own files are the transcripts."""
+        return self.recipe.config.transcripts == "local"
+
+    @property
+    def budget(self) -> Budget:
+        """What may be spent."""
+        table = self.recipe.config.budget
+        return Budget(table.turn, table.conversation)
+
 
 @attrs.define(eq=False, kw_only=True)
 class TurnRun:
@@ -76,25 +92,18 @@ class TurnRun:
     _gate: Gate = attrs.field(init=False)
     _translator: Translator = attrs.field(init=False)
     _records: Records = attrs.field(init=False)
-    _ledger: Ledger = attrs.field(init=False)
+    _spent: Spent = attrs.field(factory=Spent, init=False)
     _heard: anyio.Event = attrs.field(factory=anyio.Event, init=False)
     _done: anyio.Event = attrs.field(factory=anyio.Event, init=False)
+    _lost: bool = attrs.field(default=False, init=False)
+    """Whether the turn has lost its session."""
 
     def __attrs_post_init__(self) -> None:
-        request, shop = self.request, self.shop
-        self._gate = Gate(
-            host=self.host,
-            rules=shop.rules,
-            log=shop.log,
-            decisions={one.call_id: one for one in request.decisions},
-            waiting=None if request.saved is None else pauses.Saved.of(request.saved),
-        )
+        self._records = self.host.records(history.NAMESPACE)
         self._translator = Translator(
-            prompt=None if request.saved is not None else self._prompt_id,
-            thinking=shop.recipe.config.thinking == "adaptive",
+            prompt=None if self.request.saved is not None else self._prompt_id,
+            thinking=self.shop.recipe.config.thinking == "adaptive",
         )
-        self._records = self.host.records(NAMESPACE)
-        self._ledger = Ledger(self.host.records(SPENT), shop.recipe.config.budget)
 
     @property
     def _prompt_id(self) -> str:
@@ -110,39 +119,56 @@ class TurnRun:
 
     async def _run_safely(self) -> RunEnd:
         try:
-            return await self._run()
+            end = await self._run()
         except Exception as error:  # noqa: BLE001 - the border: whatever failed is the turn's end
-            end = self._failed(error)
+            end = results.failure_of(error)
+        if isinstance(end, Failed):
             self.shop.log.warning(
                 "turn %s failed: %s (%s)", self.request.turn_id, end.kind.value, end.detail
             )
-            return end
+        return end
 
     async def _run(self) -> RunEnd:
-        if (over := await self._ledger.used_up()) is not None:
-            self.feed.put(Notice(over))
-            return Failed(FailureKind.TURN_LIMIT, "the conversation's budget is used up")
-        state = read_state(await self._records.read(_TAIL))
-        going_on = self.request.saved is not None
-
-        def fits(one: Conversation) -> bool:
-            bound = self.shop.recipe.config.budget.turn is not None
-            return not going_on and not bound and one.transcript.newest == state.newest
-
-        async with self.shop.pool.use(self.request.session_id, fits, self._begin) as one:
+        saved = self.request.saved
+        self._gate = Gate(
+            host=self.host,
+            rules=self.shop.rules,
+            decisions={one.call_id: one for one in self.request.decisions},
+            waiting=None if saved is None else pauses.Saved.of(saved),
+        )
+        self._spent = Spent.of(await self.host.records(SPENT).read(1))
+        if (refused := self.shop.budget.refusal(self._spent)) is not None:
+            return refused
+        for one in self.request.decisions:
+            if one.verdict is ApprovalState.APPROVED and self._gate.waits_for(one.call_id):
+                for event in self._translator.goes_on(one.call_id, one.tool):
+                    self.feed.put(event)
+        state = history.read_state(await self._records.read(history.NEWEST))
+        use = self.shop.pool.use(self.request.session_id, self._fits(state), self._begin)
+        async with use as one:
             self._enter(one)
             try:
                 return await self._in(one, state)
             finally:
                 await self._leave(one)
 
+    def _fits(self, state: State) -> Callable[[Conversation], bool]:
+        """Return whether a live program may serve this turn: it knows all, and may spend more."""
+
+        def fits(one: Conversation) -> bool:
+            same = one.transcript.newest == state.newest and state.id in {None, one.transcript.id}
+            alone = self.request.saved is None and self.shop.budget.turn is None
+            return same and alone and not one.transcript.broken
+
+        return fits
+
     async def _in(self, one: Conversation, state: State) -> RunEnd:
         """Give the program its prompt, and wait for what comes of it."""
         if self.request.saved is None:
-            prompts = Prompts(self.host, self.shop.recipe.config)
-            earlier = state.unanswered(self.request.inputs)
+            mine = {message.event_id for message in self.request.inputs}
+            earlier = [each.words for each in state.untold if each.event_id not in mine]
             await one.client.say(
-                await prompts.make(self.request.inputs, earlier, identity=self._prompt_id)
+                await prompt(self._prompt_id, self.request.inputs, self.host, earlier)
             )
         one.client.turns += 1
         try:
@@ -154,65 +180,87 @@ class TurnRun:
 
     async def _begin(self) -> Conversation:
         """Start the session's program, on what the store has of its transcript."""
-        shop, session_id = self.shop, self.request.session_id
-        items = await self._records.read()
-        state = read_state(items)
-        claude_id = state.claude_id
+        try:
+            return await self._start(await self._records.read())
+        except Exception as error:
+            if not results.is_lost(error):
+                raise
+        return await self._start(await self._anew())
+
+    async def _anew(self) -> list[str]:
+        """Begin another transcript with what was said; return its items."""
+        made = history.begun_anew(await self._records.read(), str(uuid.uuid4()))
+        await self._records.new_generation(made)
+        self.feed.put(Notice(ANEW))
+        return made
+
+    async def _start(self, items: Sequence[str]) -> Conversation:
+        shop, state = self.shop, history.read_state(items)
+        claude_id = state.id
         if self._gate.waiting is not None:
             self._gate.waiting.check(claude_id)
         if claude_id is None:
             claude_id = str(uuid.uuid4())
-            await self._records.append([json.dumps({"id": claude_id})])
-        home = shop.homes.home(session_id)
-        client = Client(home, shop.clock, shop.log)
+            await self._records.append([history.chosen(claude_id)])
+        home = shop.homes.home(self.request.session_id, lasting=shop.local)
         one = Conversation(
-            claude_id=claude_id,
-            client=client,
-            transcript=Transcript(state.newest),
+            client=Client(home, shop.clock, shop.log),
+            transcript=Transcript(claude_id, shop.clock, state.newest, local=shop.local),
             door=Door(),
             toolbox=Toolbox(shop.functions, shop.log),
+            meter=Meter(self._spent.totals if shop.local else {}),
         )
         self._enter(one)
-        resumed = state.newest is not None
-        if resumed:
-            await write_transcript(home.config, home.workspace, claude_id, items)
+        if state.resumable and not shop.local:
+            write = partial(write_transcript, home.config, home.workspace, claude_id, items)
+            await to_thread.run_sync(write)
         options = shop.recipe.options(
             home=home,
             session_id=claude_id,
-            resumed=resumed,
+            resumed=state.resumable,
+            behind=state.newest if state.resumable and shop.local else None,
             mirror=Mirror(one.transcript),
             server=one.toolbox.server(),
             hooks=one.door.hooks(),
-            stderr=client.heard,
-            allowance=await self._ledger.allowance(),
+            stderr=one.client.heard,
+            allowance=shop.budget.ceiling(self._spent, one.meter.cost),
         )
-        try:
-            await client.start(shop.tasks, options, shop.recipe.config.programs.start_timeout)
-        except Exception as error:
-            failed = results.failure_of(error, client.last_words)
-            raise RuntimeFailed(failed.kind, failed.detail) from error
+        await one.client.start(shop.tasks, options, shop.recipe.config.programs.start_timeout)
         return one
 
     def _enter(self, one: Conversation) -> None:
         """Let what the program says, asks and calls reach this turn."""
         one.door.gate = one.toolbox.gate = self._gate
         one.toolbox.context = self.context
-        one.transcript.bind(self._records)
+        one.transcript.bind(self._records, self._lose)
         one.client.listener = self._hear
 
     async def _leave(self, one: Conversation) -> None:
         """Let nothing reach this turn any more; tools that still work are waited for."""
-        one.door.gate = one.client.listener = None
         with anyio.CancelScope(shield=True):
             await one.toolbox.quiet()
-        one.toolbox.gate = None
-        one.transcript.unbind()
+            one.door.gate = one.toolbox.gate = one.client.listener = None
+            try:
+                await one.transcript.flush()
+                if words := self._translator.lost.strip():
+                    await self._records.append([history.cut_off(words)])
+            except StoreError as error:
+                self.shop.log.warning(
+                    "turn %s: a part of its transcript could not be stored (%s)",
+                    self.request.turn_id,
+                    type(error).__name__,
+                )
+            one.transcript.unbind()
 
     def _hear(self, message: Message) -> None:
         for event in self._translator.translate(message):
             self.feed.put(event)
         if self._translator.result is not None:
             self._done.set()
+        self._heard.set()
+
+    def _lose(self) -> None:
+        self._lost = True
         self._heard.set()
 
     async def _until_done(self, client: Client) -> None:
@@ -225,17 +273,23 @@ class TurnRun:
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(lost)
-            while not self._done.is_set() and client.alive:
+            while not self._done.is_set() and client.alive and not self._lost:
                 self._heard = anyio.Event()
                 with self.shop.clock.move_on_after(silence) as scope:
                     await self._heard.wait()
                 if scope.cancelled_caught and not self._translator.working:
-                    tasks.cancel_scope.cancel()
-                    await self._stop(client)
-                    raise RuntimeFailed(FailureKind.TIMEOUT, f"silent for {silence:g} s")
+                    break
             tasks.cancel_scope.cancel()
-        if not self._done.is_set():
-            raise Lost from client.failure
+        if self._done.is_set():
+            return
+        if client.alive:
+            await self._stop(client)
+        if self._lost:
+            raise RuntimeFailed(FailureKind.LOCK_CONFLICT, "the session is another process's now")
+        if client.failure is not None:
+            failed = results.failure_of(client.failure, client.last_words)
+            raise RuntimeFailed(failed.kind, failed.detail) from client.failure
+        raise RuntimeFailed(FailureKind.TIMEOUT, f"silent for {silence:g} s")
 
     async def _stop(self, client: Client) -> None:
         """Interrupt the program and let it say how the turn ended; end it where it does not."""
@@ -249,17 +303,30 @@ class TurnRun:
     async def _end(self, one: Conversation) -> RunEnd:
         result = self._translator.result
         assert result is not None
-        for usage in await self._ledger.take(result):
-            self.feed.put(usage)
-        if self._gate.lost or one.transcript.lost:
+        await self._count(one.meter)
+        if self._gate.lost or self._lost:
             raise RuntimeFailed(FailureKind.LOCK_CONFLICT, "the session is another process's now")
-        end = results.end_of(result)
+        end = results.end_of(result, error=self._translator.error)
+        if isinstance(end, Finished):
+            await one.transcript.flush()
+            return end
+        await one.client.close()
+        await one.transcript.flush()
         if isinstance(end, results.Deferred):
-            await one.client.close()
-            return self._paused(end, one.claude_id)
-        if not isinstance(end, Finished):
-            await one.client.close()
+            return self._paused(end, one.transcript.id)
+        if isinstance(end, Failed) and end.kind in _ANEW_FOR:
+            await self._anew()
         return end
+
+    async def _count(self, meter: Meter) -> None:
+        """Tell what the turn has used, and keep what the session has cost."""
+        if self._translator.reset:
+            meter.reset()
+        used = meter.read(self._translator.result, self._translator.calls)
+        for usage in used:
+            self.feed.put(usage)
+        spent = self._spent.plus(used, meter.last)
+        await self.host.records(SPENT).append([spent.item()])
 
     def _paused(self, deferred: results.Deferred, claude_id: str) -> RunEnd:
         asked = self._gate.asked
@@ -267,8 +334,3 @@ class TurnRun:
             return Failed(FailureKind.INTERNAL, "a call was put off that nobody was asked about")
         self.feed.put(asked)
         return Paused(pauses.Saved.about(asked, claude_id).text())
-
-    def _failed(self, error: Exception) -> Failed:
-        if isinstance(error, RuntimeFailed):
-            return Failed(error.kind, error.detail)
-        return results.failure_of(error, ())
