@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 import pytest
 
+import dragoman_claude.runtime  # noqa: F401 - which takes a second, once
 from dragoman import Component, Secret
 from dragoman.testing.runtime_suite import Line, RuntimeSuite, Step
 from dragoman_claude import ClaudeConfig, dragoman_runtimes
