@@ -41,8 +41,10 @@ _ALWAYS: Final = {
     "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
     "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
     "CLAUDE_CODE_SDK_READS_SESSION_STATE": "1",
+    "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS": "1",
 }
-"""It talks to the model's server only, remembers nothing by itself, and ends when its turn does."""
+"""It talks to the model's server only, remembers nothing by itself, ends when its turn does, and
+tells when it is at work and when it rests."""
 
 
 @attrs.frozen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -115,9 +115,14 @@ async def prompt(
     room = room or Room()
     content: list[Block] = [_text(_well_formed(one)) for one in earlier]
     for message in inputs:
-        content.append(_text(words(message)))
+        said, shown = [words(message)], []
         for reference, attachment in message.files:
-            content += [block async for block in _looked_at(reference, attachment, files, room)]
+            try:
+                shown += await _looked_at(reference, attachment, files, room)
+            except (FileUnavailable, OSError) as error:
+                why = error if isinstance(error, FileUnavailable) else "it is not there any more"
+                said.append(f"[{reference} cannot be shown: {why}]")
+        content += [_text("\n".join(said)), *shown]
     return {
         "type": "user",
         "message": {"role": "user", "content": content},
@@ -128,26 +133,18 @@ async def prompt(
 
 async def _looked_at(
     reference: str, attachment: Attachment, files: Files, room: Room
-) -> AsyncIterator[Block]:
-    """Yield what a model is shown of a file; it is told where that is less than it could expect.
+) -> list[Block]:
+    """Return what a model is shown of a file; raises where that is less than it could expect.
 
     What is neither a picture nor a PDF nor text stays the line that the message has of it.
     """
     if attachment.missing or not _worth_fetching(attachment):
-        return
-    try:
-        block = await (
-            _as_text(reference, files, room)
-            if _says_text(attachment)
-            else _as_bytes(reference, attachment, files, room)
-        )
-    except (FileUnavailable, OSError) as error:
-        why = error if isinstance(error, FileUnavailable) else "it is not there any more"
-        yield _text(f"[{reference} cannot be shown: {why}]")
-        return
-    if block is not None:
-        yield _text(f"[{reference}:]")
-        yield block
+        return []
+    if _says_text(attachment):
+        block: Block | None = await _as_text(reference, files, room)
+    else:
+        block = await _as_bytes(reference, attachment, files, room)
+    return [] if block is None else [_text(f"[{reference}:]"), block]
 
 
 async def _as_text(reference: str, files: Files, room: Room) -> Block:
