@@ -206,7 +206,7 @@ class ClaudeConfig:
         default=(),
         metadata=_help("whose settings files are read as well; project ones may run programs"),
     )
-    permission_mode: Literal["default", "acceptEdits", "plan", "dontAsk"] = attrs.field(
+    permission_mode: Literal["default", "acceptEdits", "dontAsk"] = attrs.field(
         default="default", metadata=_help("the SDK's rule for what neither ask nor allow names")
     )
     add_dirs: tuple[Path, ...] = attrs.field(

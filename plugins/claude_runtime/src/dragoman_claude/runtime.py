@@ -26,7 +26,7 @@ from dragoman import (
     TurnRequest,
 )
 from dragoman.runtimes import Feed, ReferenceProblem, TurnContext, resolve
-from dragoman_claude import history, sandbox, tools
+from dragoman_claude import history, own_hooks, sandbox, tools
 from dragoman_claude.config import ClaudeConfig
 from dragoman_claude.gate import Rules
 from dragoman_claude.home import Homes, bundled_program
@@ -125,21 +125,14 @@ def _schema(config: ClaudeConfig, table: str, problems: list[str]) -> Mapping[st
         return None
 
 
-def _hooks(config: ClaudeConfig, table: str, problems: list[str]) -> Mapping[str, Any]:
+def _hooks(config: ClaudeConfig, table: str, problems: list[str]) -> own_hooks.Hooks:
     if config.hooks is None:
         return {}
     try:
-        made = resolve(config.hooks)
-        found = made() if callable(made) else made
+        return own_hooks.load(config.hooks)
     except ReferenceProblem as error:
         problems.append(f"{table}.hooks: {error}")
-    except Exception as error:  # noqa: BLE001 - the operator's own function
-        problems.append(f"{table}.hooks: {config.hooks} raised {type(error).__name__}: {error}")
-    else:
-        if isinstance(found, Mapping):
-            return found
-        problems.append(f"{table}.hooks: {config.hooks} has to return a dict of events")
-    return {}
+        return {}
 
 
 def _load(config: ClaudeConfig, table: str) -> tuple[Recipe, tuple[tools.Function, ...]]:
