@@ -67,6 +67,7 @@ def test_a_stop_is_none_of_the_backends_failures(scene):
     heard = Played(scene).translator.result
     assert end_of(heard, stopped=True) == Cancelled()
     assert end_of(heard).kind is K.INTERNAL
+    assert end_of(Played("text").translator.result, stopped=True) == Finished()
 
 
 def test_a_deferred_call_waits():

@@ -13,7 +13,7 @@ import json
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import attrs
 
@@ -67,9 +67,22 @@ def chosen(session_id: str) -> str:
     return encode({"id": session_id})
 
 
-def cut_off(words: str) -> str:
-    """Return the item of what people saw of an answer, and no transcript has."""
-    return encode({"past": f"{_CUT_OFF}\n{textwrap.indent(words, '  ')}"})
+def cut_off(words: str, behind: str | None) -> str:
+    """Return the item of what people saw of an answer, and the program does not know.
+
+    It is a line that follows the line ``behind``, as if the program had written it. Where the
+    program has a file of its own (``None``), it is told with the next prompt instead.
+    """
+    if behind is None:
+        return encode({"past": f"{_CUT_OFF}\n{textwrap.indent(words, '  ')}"})
+    entry = {
+        "type": "assistant",
+        "uuid": str(uuid4()),
+        "parentUuid": behind,
+        "isSidechain": False,
+        "message": {"role": "assistant", "content": [{"type": "text", "text": words}]},
+    }
+    return entry_item(entry, None)
 
 
 def entry_item(entry: Mapping[str, Any], sub: str | None) -> str:
