@@ -49,18 +49,27 @@ class Limits:
     tokens: int | None = None
 
 
-def decode(stored: Iterable[str]) -> list[Item]:
+def decode(stored: Sequence[str]) -> list[Item]:
     """Return the items of records; what is no item is left out."""
-    items: list[Item] = []
-    for text in stored:
-        try:
-            value = json.loads(text)
-        except ValueError:
-            continue
-        if isinstance(value, dict):
-            value.pop(TAG, None)
-            items.append(value)
+    items = [value for value in _values(stored) if isinstance(value, dict)]
+    for item in items:
+        item.pop(TAG, None)
     return items
+
+
+def _values(stored: Sequence[str]) -> list[Any]:
+    """Return the values of texts: read in one go, which is faster, unless one of them is broken."""
+    values = _value(f"[{','.join(stored)}]")
+    if values is not None and len(values) == len(stored):
+        return list(values)
+    return [_value(text) for text in stored]
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
 
 
 def encode(item: object) -> str:
