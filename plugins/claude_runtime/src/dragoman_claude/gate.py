@@ -9,7 +9,7 @@ from __future__ import annotations
 import fnmatch
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import anyio
 import attrs
@@ -140,6 +140,8 @@ class Gate:
     """Whether the turn is to end: nothing begins any more."""
     on_lost: Callable[[], None]
     """Told once the turn has lost its session."""
+    over: anyio.Event = attrs.field(factory=anyio.Event)
+    """Set when no program is there any more that could go on."""
     begun: dict[str, ToolDecision] = attrs.field(factory=dict)
     """What the journal said of the calls that passed, by their ids."""
 
@@ -187,7 +189,7 @@ class Gate:
         try:
             found = await self.host.tool_begins(call)
         except StaleLease:
-            await self._lose()
+            return await self._lose()
         except StoreError:
             return _deny(_TROUBLE)
         self.begun[call_id] = found
@@ -206,11 +208,11 @@ class Gate:
             except StaleLease:
                 await self._lose()
 
-    async def _lose(self) -> NoReturn:
-        """Let the turn end its program, which gets no answer any more: it would only go on."""
+    async def _lose(self) -> Any:
+        """Let the turn end its program, which gets no answer before: it would only go on."""
         self.on_lost()
-        await anyio.sleep_forever()
-        raise AssertionError("somebody has waited for ever")
+        await self.over.wait()
+        return _deny(STOPPED)
 
 
 @attrs.define(eq=False)

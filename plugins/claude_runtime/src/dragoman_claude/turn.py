@@ -25,6 +25,7 @@ from dragoman import (
     Records,
     RunEnd,
     RuntimeFailed,
+    StaleLease,
     StoreError,
     TurnHost,
     TurnRequest,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from claude_agent_sdk import Message
 
 ANEW: Final = "The conversation was begun anew, with the newest of what was said in it."
+_LOST: Final = "the session is another process's now"
 _DRAIN: Final = 1.5
 """Seconds in which an interrupted program has to say how its turn ended."""
 _ANEW_FOR: Final = frozenset({FailureKind.HISTORY, FailureKind.CONTEXT_OVERFLOW})
@@ -149,9 +151,10 @@ class TurnRun:
         async with use as one:
             self._enter(one)
             try:
-                return await self._in(one, state)
+                end = await self._in(one, state)
             finally:
                 await self._leave(one)
+        return Failed(FailureKind.LOCK_CONFLICT, _LOST) if self._lost else end
 
     def _fits(self, state: State) -> Callable[[Conversation], bool]:
         """Return whether a live program may serve this turn: it knows all, and may spend more."""
@@ -239,12 +242,18 @@ class TurnRun:
     async def _leave(self, one: Conversation) -> None:
         """Let nothing reach this turn any more; tools that still work are waited for."""
         with anyio.CancelScope(shield=True):
+            if self._lost:
+                await one.client.close(patience=0)
+            self._gate.over.set()
             await one.toolbox.quiet()
             one.door.gate = one.toolbox.gate = one.client.listener = None
             try:
                 await one.transcript.flush()
                 await self._count(one.meter)
                 await self._remember(one)
+            except StaleLease:
+                self._lost = True
+                await one.client.close(patience=0)
             except StoreError as error:
                 self.shop.log.warning(
                     "turn %s: a part of its transcript could not be stored (%s)",
@@ -292,7 +301,7 @@ class TurnRun:
             tasks.cancel_scope.cancel()
         if self._lost:
             await client.close(patience=0)
-            raise RuntimeFailed(FailureKind.LOCK_CONFLICT, "the session is another process's now")
+            raise RuntimeFailed(FailureKind.LOCK_CONFLICT, _LOST)
         if self._done.is_set():
             return
         if client.alive:
