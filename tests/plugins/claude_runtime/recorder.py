@@ -13,6 +13,7 @@ import asyncio
 import itertools
 import json
 import logging
+import re
 import sys
 import tempfile
 from collections import deque
@@ -40,7 +41,15 @@ _QUIET: Final = (
     "DISABLE_TELEMETRY",
     "DISABLE_ERROR_REPORTING",
 )
-_OF_INIT: Final = ("type", "subtype", "session_id", "uuid", "model", "permissionMode", "claude_code_version")
+_OF_INIT: Final = (
+    "type",
+    "subtype",
+    "session_id",
+    "uuid",
+    "model",
+    "permissionMode",
+    "claude_code_version",
+)
 
 
 @attrs.define(eq=False)
@@ -80,7 +89,9 @@ class Model(Loopback):
                 await asyncio.sleep(event["seconds"])
                 continue
             with suppress(ConnectionError):
-                await stream.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
+                await stream.write(
+                    f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()
+                )
         return stream
 
 
@@ -215,6 +226,7 @@ class Recording:
         resolved = str(self.root.resolve())
         for place in (resolved, resolved.replace("/", "-").replace("_", "-")):
             lines = lines.replace(place, "/somewhere")
+        lines = re.sub(r"https://[\w.]+", "https://example.com", lines)
         return lines.replace(f":{self.port}", ":0")
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import fnmatch
 import json
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
 import anyio
 import attrs
@@ -49,6 +49,14 @@ _TROUBLE: Final = "Not run: the gateway cannot write down that it begins. Try ag
 _DONE: Final = "Not run again: an earlier attempt did exactly this. Its result was:\n{}"
 _WAITS: Final = 3600.0
 """Seconds that the program waits for a hook: longer than any write to the store takes."""
+
+
+Stored: TypeAlias = Callable[[str], Awaitable[bool]]
+
+
+async def _at_once(call_id: str) -> bool:
+    del call_id
+    return True
 
 
 def human_name(tool: str) -> str:
@@ -136,10 +144,14 @@ class Gate:
     """The call for which a turn that goes on had paused."""
     asked: ApprovalRequested | None = None
     """The call that a person is to decide on; the turn pauses for it."""
+    stored: Stored = _at_once
+    """Waits until the session's records have a call, which a crash cannot undo then."""
     stopped: bool = False
     """Whether the turn is to end: nothing begins any more."""
+    lost: bool = False
+    """Whether the turn has lost its session."""
     on_lost: Callable[[], None]
-    """Told once the turn has lost its session."""
+    """Told so."""
     over: anyio.Event = attrs.field(factory=anyio.Event)
     """Set when no program is there any more that could go on."""
     begun: dict[str, ToolDecision] = attrs.field(factory=dict)
@@ -153,6 +165,8 @@ class Gate:
         self, call_id: str, tool: str, arguments: Mapping[str, Any], helper: bool
     ) -> Any:
         """Decide on a call; ``helper`` says that an agent wants it which was asked itself."""
+        if self.lost:
+            return await self._lose()
         if self.stopped:
             return _deny(STOPPED)
         if self.rules.denied(tool):
@@ -186,6 +200,8 @@ class Gate:
 
     async def _journalled(self, call_id: str, tool: str, arguments: Mapping[str, Any]) -> Any:
         call = ToolCall(call_id, human_name(tool), _as_json(arguments), self.rules.read_only(tool))
+        if not (call.read_only or self.waits_for(call_id) or await self.stored(call_id)):
+            return await self._lose() if self.lost else _deny(_TROUBLE)
         try:
             found = await self.host.tool_begins(call)
         except StaleLease:

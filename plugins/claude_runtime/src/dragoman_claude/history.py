@@ -198,7 +198,7 @@ def identity(item: Mapping[str, Any]) -> tuple[str | None, str] | None:
 
 def is_message(entry: Mapping[str, Any]) -> bool:
     """Whether it is of the conversation itself, and no note of the program's."""
-    return entry.get("type") in {"user", "assistant"} and uuid_of(entry) is not None
+    return entry.get("type") in ("user", "assistant") and uuid_of(entry) is not None
 
 
 def is_prompt(entry: Mapping[str, Any]) -> bool:
@@ -219,7 +219,14 @@ def blocks(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
     content = message.get("content") if isinstance(message, dict) else None
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
-    return [each for each in content or () if isinstance(each, dict)]
+    parts = content if isinstance(content, list) else ()
+    return [each for each in parts if isinstance(each, dict)]
+
+
+def calls(entries: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    """Return the ids of the calls of tools in these lines."""
+    found = (block for entry in entries for block in blocks(entry))
+    return frozenset(str(block.get("id")) for block in found if block.get("type") == "tool_use")
 
 
 def _spoken(stored: Iterable[str], untold: set[int | None]) -> Iterator[str]:
@@ -243,7 +250,8 @@ def _line(who: str, words: str) -> str:
 def _answer(entry: Entry) -> str:
     """Return the text of an answer; what the program says in the model's name is none."""
     message = entry.get("message")
-    if entry.get("isApiErrorMessage") or (message or {}).get("model") == "<synthetic>":
+    synthetic = isinstance(message, dict) and message.get("model") == "<synthetic>"
+    if synthetic or entry.get("isApiErrorMessage"):
         return ""
     texts = [block.get("text") for block in blocks(entry) if block.get("type") == "text"]
     return "\n".join(text for text in texts if isinstance(text, str)).strip()

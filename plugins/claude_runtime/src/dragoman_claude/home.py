@@ -172,7 +172,8 @@ class Home:
     def environment(self, wanted: Mapping[str, str]) -> dict[str, str]:
         """Return the variables for the SDK: the program sees these and what the SDK adds.
 
-        What keeps programs apart cannot be overridden by ``wanted``.
+        What keeps programs apart cannot be overridden by ``wanted``. A key in ``wanted`` is given
+        to the program in another way, by which its tools do not come to see it.
         """
         given = {
             **{name: os.environ[name] for name in _FROM_THE_GATEWAY if name in os.environ},
@@ -204,7 +205,8 @@ class Home:
     async def _whole(self, work: Callable[[], _T]) -> _T:
         """Do what blocks in a thread, all of it, also for one who is cancelled already."""
         with anyio.CancelScope(shield=True):
-            return await anyio.to_thread.run_sync(work, limiter=self._limiter)
+            done = await anyio.to_thread.run_sync(work, limiter=self._limiter)
+        return done  # noqa: RET504 - to mypy a scope may swallow what is raised
 
 
 def bundled_program() -> Path | None:

@@ -77,6 +77,15 @@ class Files(Protocol):
         ...
 
 
+@attrs.define(eq=False)
+class Room:
+    """What still fits into a prompt: files, their bytes, characters of text files."""
+
+    shown: int = MAX_SHOWN
+    bytes: int = MAX_FILES
+    characters: int = MAX_TEXT
+
+
 def prompt_id(turn_id: str, attempt: int) -> str:
     """Return the uuid of a turn's prompt: another attempt is another prompt.
 
@@ -92,14 +101,18 @@ def words(message: TurnInput) -> str:
 
 
 async def prompt(
-    identity: str, inputs: Sequence[TurnInput], files: Files, earlier: Sequence[str] = ()
+    identity: str,
+    inputs: Sequence[TurnInput],
+    files: Files,
+    earlier: Sequence[str] = (),
+    room: Room | None = None,
 ) -> dict[str, Any]:
     """Return a turn's prompt as the SDK sends it.
 
     ``earlier`` are the words of messages that no prompt has brought yet, because a crash came
     first. Each message is a text block, and behind it come its files.
     """
-    room = _Room()
+    room = room or Room()
     content: list[Block] = [_text(_well_formed(one)) for one in earlier]
     for message in inputs:
         said, shown = [words(message)], []
@@ -118,17 +131,8 @@ async def prompt(
     }
 
 
-@attrs.define(eq=False)
-class _Room:
-    """What still fits into a prompt."""
-
-    shown: int = MAX_SHOWN
-    bytes: int = MAX_FILES
-    characters: int = MAX_TEXT
-
-
 async def _looked_at(
-    reference: str, attachment: Attachment, files: Files, room: _Room
+    reference: str, attachment: Attachment, files: Files, room: Room
 ) -> list[Block]:
     """Return what a model is shown of a file; raises where that is less than it could expect.
 
@@ -143,7 +147,7 @@ async def _looked_at(
     return [] if block is None else [_text(f"[{reference}:]"), block]
 
 
-async def _as_text(reference: str, files: Files, room: _Room) -> Block:
+async def _as_text(reference: str, files: Files, room: Room) -> Block:
     if room.characters <= 0:
         raise FileUnavailable("too much text came at once")
     text = _well_formed(await files.read(reference, room.characters))
@@ -152,7 +156,7 @@ async def _as_text(reference: str, files: Files, room: _Room) -> Block:
 
 
 async def _as_bytes(
-    reference: str, attachment: Attachment, files: Files, room: _Room
+    reference: str, attachment: Attachment, files: Files, room: Room
 ) -> Block | None:
     if room.shown <= 0:
         raise FileUnavailable("too many files came at once")

@@ -44,7 +44,8 @@ from dragoman_claude.spending import NAMESPACE as SPENT
 from dragoman_claude.spending import Budget, Meter, Spent
 from dragoman_claude.stream import Translator
 from dragoman_claude.tools import Function, Toolbox
-from dragoman_claude.transcript import Mirror, Transcript, write_transcript
+from dragoman_claude.transcript import Mirror, Transcript
+from dragoman_claude.transcript_file import write_transcript
 
 if TYPE_CHECKING:
     from claude_agent_sdk import Message
@@ -97,8 +98,6 @@ class TurnRun:
     _spent: Spent = attrs.field(factory=Spent, init=False)
     _heard: anyio.Event = attrs.field(factory=anyio.Event, init=False)
     _done: anyio.Event = attrs.field(factory=anyio.Event, init=False)
-    _lost: bool = attrs.field(default=False, init=False)
-    """Whether the turn has lost its session."""
 
     def __attrs_post_init__(self) -> None:
         self._records = self.host.records(history.NAMESPACE)
@@ -154,7 +153,7 @@ class TurnRun:
                 end = await self._in(one, state)
             finally:
                 await self._leave(one)
-        return Failed(FailureKind.LOCK_CONFLICT, _LOST) if self._lost else end
+        return Failed(FailureKind.LOCK_CONFLICT, _LOST) if self._gate.lost else end
 
     def _fits(self, state: State) -> Callable[[Conversation], bool]:
         """Return whether a live program may serve this turn: it knows all, and may spend more."""
@@ -203,7 +202,7 @@ class TurnRun:
         claude_id = state.id
         if self._gate.waiting is not None:
             self._gate.waiting.check(claude_id)
-        if claude_id is None:
+        if claude_id is None or (shop.local and not state.resumable):
             claude_id = str(uuid.uuid4())
             await self._records.append([history.chosen(claude_id)])
         home = shop.homes.home(self.request.session_id, lasting=shop.local)
@@ -237,12 +236,13 @@ class TurnRun:
         one.door.gate = one.toolbox.gate = self._gate
         one.toolbox.context = self.context
         one.transcript.bind(self._records, self._lose)
+        self._gate.stored = one.transcript.holds
         one.client.listener = self._hear
 
     async def _leave(self, one: Conversation) -> None:
         """Let nothing reach this turn any more; tools that still work are waited for."""
         with anyio.CancelScope(shield=True):
-            if self._lost:
+            if self._gate.lost:
                 await one.client.close(patience=0)
             self._gate.over.set()
             await one.toolbox.quiet()
@@ -252,7 +252,7 @@ class TurnRun:
                 await self._count(one.meter)
                 await self._remember(one)
             except StaleLease:
-                self._lost = True
+                self._gate.lost = True
                 await one.client.close(patience=0)
             except StoreError as error:
                 self.shop.log.warning(
@@ -265,7 +265,7 @@ class TurnRun:
     async def _remember(self, one: Conversation) -> None:
         """Keep what people saw of an answer, and the program does not know: it was cut off."""
         words = self._translator.lost
-        if words.strip() and not self._lost:
+        if words.strip() and not self._gate.lost:
             await one.client.close()
             await one.transcript.flush()
             behind = None if self.shop.local else one.transcript.newest
@@ -279,7 +279,7 @@ class TurnRun:
         self._heard.set()
 
     def _lose(self) -> None:
-        self._lost = True
+        self._gate.lost = True
         self._heard.set()
 
     async def _until_done(self, client: Client) -> None:
@@ -292,14 +292,14 @@ class TurnRun:
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(lost)
-            while not self._done.is_set() and client.alive and not self._lost:
+            while not self._done.is_set() and client.alive and not self._gate.lost:
                 self._heard = anyio.Event()
                 with self.shop.clock.move_on_after(silence) as scope:
                     await self._heard.wait()
                 if scope.cancelled_caught and not self._translator.working:
                     break
             tasks.cancel_scope.cancel()
-        if self._lost:
+        if self._gate.lost:
             await client.close(patience=0)
             raise RuntimeFailed(FailureKind.LOCK_CONFLICT, _LOST)
         if self._done.is_set():
@@ -318,7 +318,7 @@ class TurnRun:
             if await client.interrupt():
                 with self.shop.clock.move_on_after(_DRAIN):
                     await self._done.wait()
-            if self._lost or not self._done.is_set() or not await client.rest():
+            if self._gate.lost or not self._done.is_set() or not await client.rest():
                 await client.close(patience=0)
 
     async def _end(self, one: Conversation) -> RunEnd:
