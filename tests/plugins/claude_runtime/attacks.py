@@ -10,6 +10,7 @@ from typing import Any
 
 import attrs
 
+from dragoman import Paused
 from dragoman.testing.runtime_script import Line, Say
 from dragoman.testing.runtime_stage import Stage, Talk, staged
 from dragoman.testing.runtime_turnhost import SuiteSession
@@ -64,6 +65,18 @@ class House:
         talk = await self.say(session, said)
         assert talk.texts == ["Done."], talk.end
         return list(self.results(len(calls)))
+
+    async def asks(self, session: SuiteSession, call: tuple[str, dict[str, Any]]) -> Any:
+        """Let the model make a call that a person is asked about; return the question."""
+        self.stage.script("ask me", Call(call[0], arguments=call[1]), Say(("Done.",)))
+        talk = await self.say(session, "ask me")
+        assert isinstance(talk.end, Paused), talk.end
+        [asked] = talk.grammar.asked
+        return asked
+
+    def runs(self) -> set[Path]:
+        """Return the directories of the programs that are alive."""
+        return set((self.root / "runs").iterdir())
 
     def results(self, count: int) -> Iterator[str]:
         """Return the newest tool results that the model was sent, in the order of their calls."""

@@ -18,8 +18,9 @@ from dragoman_claude.sandbox import sandbox_settings
 
 _LINE: Final = 32 << 20
 """Bytes that one message of the program may have."""
-_KEEP: Final = 3650
-"""Days for which the program keeps transcripts; dragoman deletes them itself."""
+_SETTINGS: Final = {"cleanupPeriodDays": 3650, "includeGitInstructions": False}
+"""Transcripts are kept for so many days: dragoman deletes them itself. What git says of the folder
+is not told: it may speak of the files of all others."""
 
 
 @attrs.frozen(kw_only=True)
@@ -127,7 +128,7 @@ class Recipe:
         return {option: str(path) for option, path in files.items()}
 
     def _settings(self, home: Home) -> dict[str, Any]:
-        made = {"cleanupPeriodDays": _KEEP, **self.config.settings}
+        made = {**_SETTINGS, **self.config.settings}
         if self.config.sandbox:
             made["sandbox"] = sandbox_settings(home, self.hidden)
         return made
