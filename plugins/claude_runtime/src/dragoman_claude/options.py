@@ -21,6 +21,8 @@ _LINE: Final = 32 << 20
 _SETTINGS: Final = {"cleanupPeriodDays": 3650, "includeGitInstructions": False}
 """Transcripts are kept for so many days: dragoman deletes them itself. What git says of the folder
 is not told: it may speak of the files of all others."""
+_APART: Final = {"crossSessionInbound": "refuse"}
+"""Programs of one user can send each other messages, each of which begins a turn."""
 
 
 @attrs.frozen(kw_only=True)
@@ -128,7 +130,7 @@ class Recipe:
         return {option: str(path) for option, path in files.items()}
 
     def _settings(self, home: Home) -> dict[str, Any]:
-        made = {**_SETTINGS, **self.config.settings}
+        made = {**_SETTINGS, **self.config.settings, **_APART}
         if self.config.sandbox:
             made["sandbox"] = sandbox_settings(home, self.hidden)
         return made
