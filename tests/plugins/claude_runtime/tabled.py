@@ -8,7 +8,6 @@ from typing import Any
 import attrs
 
 from dragoman import Secret
-from dragoman.testing.runtime_script import Act
 from dragoman_claude import ClaudeConfig
 from peers.claude_server import ClaudeServer
 from plugins.claude_runtime import contract_tools
@@ -37,8 +36,13 @@ class Tabled(ClaudeHarness):
 
     @property
     def results(self) -> list[str]:
-        """What tools have returned, as the newest request tells it."""
-        return [line.text for line in self.page.asked[-1] if line.role == "tool"]
+        """What tools have returned, as the newest request tells it, in the order of the calls."""
+        found = {}
+        for message in self.asked_last["messages"]:
+            for block in message["content"]:
+                if isinstance(block, dict) and block["type"] == "tool_result":
+                    found[block["tool_use_id"]] = text_of(block.get("content", ""))
+        return [text for _, text in sorted(found.items())]
 
 
 def tabled(server: ClaudeServer, **table: Any) -> Tabled:
@@ -57,3 +61,10 @@ def system_text(body: Mapping[str, Any]) -> str:
     """Return the system prompt of a request."""
     found = body.get("system", "")
     return found if isinstance(found, str) else "\n".join(block["text"] for block in found)
+
+
+def text_of(content: Any) -> str:
+    """Return the text of what a tool returned."""
+    if isinstance(content, str):
+        return content
+    return "".join(block.get("text", "") for block in content)

@@ -20,6 +20,7 @@ from dragoman.runtimes import ReferenceProblem, resolve
 Hooks: TypeAlias = Mapping[str, Sequence[HookMatcher]]
 
 BEFORE: Final = "PreToolUse"
+_EVENTS: Final = tuple(name for literal in get_args(HookEvent) for name in get_args(literal))
 _CANNOT_ASK: Final = "Not run: a hook wants a person to be asked, which only the table's ask does."
 
 
@@ -37,10 +38,9 @@ def load(reference: str) -> Hooks:
     if not isinstance(found, Mapping):
         msg = f"{reference} has to return a dict of events, and returned {type(found).__name__}"
         raise ReferenceProblem(msg)
-    unknown = sorted(str(event) for event in found if event not in get_args(HookEvent))
+    unknown = sorted(str(event) for event in found if event not in _EVENTS)
     if unknown:
-        known = ", ".join(get_args(HookEvent))
-        msg = f"{reference}: {', '.join(unknown)} is no event; there are {known}"
+        msg = f"{reference}: {', '.join(unknown)} is no event; there are {', '.join(_EVENTS)}"
         raise ReferenceProblem(msg)
     for event, matchers in found.items():
         if not all(isinstance(each, HookMatcher) for each in matchers):
