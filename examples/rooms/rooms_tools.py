@@ -41,27 +41,8 @@ async def book_room(context: TurnContext, room: str, hours: int) -> str:
     BOOKED[room] = until, context.person.name or "somebody"
     # A calendar that is given this key books once, however often it is asked.
     key = context.effect_key
-    await context.attach("booking.ics", _event(key, room, context.now, until))
-    return f"{room} is booked until {until:%H:%M} ({context.time_zone})."
+    return f"{room} is booked until {until:%H:%M} ({context.time_zone}), reference {key[:8]}."
 
 
 def _is_taken(room: str, now: datetime) -> bool:
     return room in BOOKED and BOOKED[room][0] > now
-
-
-def _event(key: str, room: str, begin: datetime, end: datetime) -> bytes:
-    """Return an entry for calendars."""
-    lines = [
-        "BEGIN:VCALENDAR",
-        "VERSION:2.0",
-        "PRODID:-//dragoman//rooms//EN",
-        "BEGIN:VEVENT",
-        f"UID:{key}",
-        f"DTSTAMP:{begin:%Y%m%dT%H%M%S}",
-        f"DTSTART:{begin:%Y%m%dT%H%M%S}",
-        f"DTEND:{end:%Y%m%dT%H%M%S}",
-        f"SUMMARY:Room {room}",
-        "END:VEVENT",
-        "END:VCALENDAR",
-    ]
-    return "\r\n".join([*lines, ""]).encode()
