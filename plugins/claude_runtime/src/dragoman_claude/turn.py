@@ -167,14 +167,15 @@ class TurnRun:
 
     async def _in(self, one: Conversation, state: State) -> RunEnd:
         """Give the program its prompt, and wait for what comes of it."""
+        told = None
+        if self.request.saved is None:
+            mine = {message.event_id for message in self.request.inputs}
+            earlier = [each.words for each in state.untold if each.event_id not in mine]
+            told = await prompt(self._prompt_id, self.request.inputs, self.host, earlier)
         one.client.turns += 1
         try:
-            if self.request.saved is None:
-                mine = {message.event_id for message in self.request.inputs}
-                earlier = [each.words for each in state.untold if each.event_id not in mine]
-                await one.client.say(
-                    await prompt(self._prompt_id, self.request.inputs, self.host, earlier)
-                )
+            if told is not None:
+                await one.client.say(told)
             await self._until_done(one.client)
         except anyio.get_cancelled_exc_class():
             await self._stop(one.client)
