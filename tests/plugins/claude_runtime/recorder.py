@@ -40,7 +40,15 @@ _QUIET: Final = (
     "DISABLE_TELEMETRY",
     "DISABLE_ERROR_REPORTING",
 )
-_OF_INIT: Final = ("type", "subtype", "session_id", "uuid", "model", "permissionMode", "claude_code_version")
+_OF_INIT: Final = (
+    "type",
+    "subtype",
+    "session_id",
+    "uuid",
+    "model",
+    "permissionMode",
+    "claude_code_version",
+)
 
 
 @attrs.define(eq=False)
@@ -80,7 +88,9 @@ class Model(Loopback):
                 await asyncio.sleep(event["seconds"])
                 continue
             with suppress(ConnectionError):
-                await stream.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
+                await stream.write(
+                    f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()
+                )
         return stream
 
 

@@ -257,7 +257,9 @@ SCENES: Final[dict[str, Scene]] = {
         "messages.2: `tool_use` ids were found without `tool_result` blocks immediately after",
     ),
     "bad_image": _refused(
-        400, "invalid_request_error", "messages.0.content.0.image.source: image exceeds 5 MB maximum"
+        400,
+        "invalid_request_error",
+        "messages.0.content.0.image.source: image exceeds 5 MB maximum",
     ),
     "unreachable": Scene(prompts=[prompt("hello")], reachable=False),
     "refusal": Scene(
@@ -392,7 +394,9 @@ SCENES: Final[dict[str, Scene]] = {
             )
         ],
     ),
-    "surrogate": Scene(prompts=[prompt("hello")], replies=[Reply(text="half \ud83d and \U0001f378")]),
+    "surrogate": Scene(
+        prompts=[prompt("hello")], replies=[Reply(text="half \ud83d and \U0001f378")]
+    ),
     "bash": Scene(
         prompts=[prompt("sleep")],
         options={"tools": ["Bash"], "can_use_tool": _yes},

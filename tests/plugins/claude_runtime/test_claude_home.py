@@ -1,11 +1,13 @@
 """What a program calls its own: directories, variables, and how it is started."""
 
 import os
+import select
 import signal
 import stat
 import subprocess
 import sys
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -115,12 +117,12 @@ def test_the_program_sees_what_is_listed_and_no_more(tmp_path, monkeypatch, guar
     for name, value in POISON.items():
         monkeypatch.setenv(name, value)
     home = homes(tmp_path, guarded=guarded).home("ses_1")
-    code, told, _ = output(home, wanted={"ANTHROPIC_API_KEY": "ours", "ODD": "a=b\nc"})
+    code, told, _ = output(home, wanted={"ANTHROPIC_BASE_URL": "ours", "ODD": "a=b\nc"})
     assert code == 0
     assert "canary" not in told
     assert "ODD=a=b\nc\n" in told
     seen = dict(line.split("=", 1) for line in told.splitlines() if "=" in line)
-    assert seen["ANTHROPIC_API_KEY"] == "ours"
+    assert seen["ANTHROPIC_BASE_URL"] == "ours"
     assert seen["LC_ALL"] == "C.UTF-8"
     assert seen["HOME"] == str(home.started.home)
     assert seen["CLAUDE_CONFIG_DIR"] == str(home.config)
@@ -129,7 +131,19 @@ def test_the_program_sees_what_is_listed_and_no_more(tmp_path, monkeypatch, guar
     assert seen["CLAUDE_CODE_ENTRYPOINT"] == "sdk-py"
     assert seen["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"] == "1"
     assert seen["PATH"] == os.environ["PATH"]
-    assert set(seen) <= {*home.environment({}), "ANTHROPIC_API_KEY", "ODD", *launcher.OF_THE_SDK}
+    assert set(seen) <= {*home.environment({}), "ANTHROPIC_BASE_URL", "ODD", *launcher.OF_THE_SDK}
+
+
+def test_the_key_is_for_the_program_to_read_once(tmp_path, monkeypatch, guarded):
+    """D11: its tools inherit variables, and nothing else."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "canary")
+    home = homes(tmp_path, "/bin/sh", guarded=guarded).home("ses_1")
+    script = 'env; eval "exec 0<&$CLAUDE_CODE_API_KEY_FILE_DESCRIPTOR"; echo; cat; echo; cat'
+    code, told, _ = output(home, "-c", script, wanted={"ANTHROPIC_API_KEY": "ours"})
+    variables, _, read = told.rpartition("\n\n")
+    assert (code, read) == (0, "ours\n")
+    assert "ours" not in variables
+    assert "canary" not in variables
 
 
 def test_what_keeps_programs_apart_cannot_be_wanted_otherwise(tmp_path):
@@ -144,25 +158,50 @@ def test_what_keeps_programs_apart_cannot_be_wanted_otherwise(tmp_path):
     assert "MORE" in given[launcher.LISTED].split("=")
 
 
+@contextmanager
+def running(home, *arguments):
+    """A program that runs: it has said ``up``."""
+    with start(home, *arguments, stdin=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"up\n"
+        yield process
+        process.stdin.close()
+
+
 def test_the_guardian_shows_nobody_the_gateways_variables(tmp_path, monkeypatch):
     """D11: a tool may look at the parents of its program."""
     monkeypatch.setenv("TELEGRAM_TOKEN", "canary")
-    home = homes(tmp_path, "/bin/cat").home("ses_1")
-    with start(home, stdin=subprocess.PIPE) as process:
-        process.stdin.write(b"x")
-        process.stdin.flush()
-        assert process.stdout.read(1) == b"x"  # the program runs
-        (program,) = home.started.noted(launcher.PROGRAM)
-        ignored = next(
-            line.split()[1]
-            for line in Path(f"/proc/{program.pid}/status").read_text().splitlines()
-            if line.startswith("SigIgn")
-        )
-        process.stdin.close()
-        assert process.stdout.read() == b""  # its end shows
+    home = homes(tmp_path, "/bin/sh").home("ses_1")
+    with running(home, "-c", "echo up; cat") as process:
         shown = Path(f"/proc/{process.pid}/environ").read_bytes()
-    assert b"canary" not in shown
-    assert int(ignored, 16) & (1 << signal.SIGPIPE - 1) == 0  # a pipeline of tools must end
+        assert shown.strip(b"\0") == b""
+
+
+def test_a_pipeline_of_tools_ends_as_usual(tmp_path, guarded):
+    """D11: Python ignores a signal that the programs it becomes must not ignore."""
+    home = homes(tmp_path, "/bin/sh", guarded=guarded).home("ses_1")
+    with running(home, "-c", "echo up; cat"):
+        (program,) = home.started.noted(launcher.PROGRAM)
+        status = Path(f"/proc/{program.pid}/status").read_text().splitlines()
+    (ignored,) = (int(line.split()[1], 16) for line in status if line.startswith("SigIgn"))
+    assert ignored & (1 << signal.SIGPIPE - 1) == 0
+
+
+def test_a_program_has_a_session_of_its_own(tmp_path, guarded):
+    """D11: what a terminal sends to the gateway, or the program to its group, stays there."""
+    home = homes(tmp_path, "/bin/sh", guarded=guarded).home("ses_1")
+    with running(home, "-c", "echo up; cat") as process:
+        (program,) = home.started.noted(launcher.PROGRAM)
+        assert os.getsid(program.pid) == os.getpgid(program.pid) == program.pid
+        assert os.getsid(process.pid) == process.pid
+
+
+def test_the_streams_are_the_programs_alone(tmp_path, guarded):
+    """D11: what it closes is seen to be closed."""
+    home = homes(tmp_path, "/bin/sh", guarded=guarded).home("ses_1")
+    with running(home, "-c", "echo up; exec >&-; cat >/dev/null") as process:
+        readable, _, _ = select.select([process.stdout], [], [], 20)
+        assert readable
+        assert process.stdout.read() == b""
 
 
 @pytest.mark.parametrize(("script", "code"), [("exit 7", 7), ("kill -9 $$", -9), ("true", 0)])
@@ -208,7 +247,7 @@ async def test_what_tools_made_read_only_goes_too():
             cache.mkdir()
             (cache / "module").touch()
             (home.workspace / "kept").mkdir(mode=0o750)
-            (home.temp / "link").symlink_to(home.workspace / "kept")
+            (cache / "link").symlink_to(home.workspace / "kept")
             cache.chmod(0o500)
             await home.remove()
             assert not home.run.exists()

@@ -17,6 +17,7 @@ class Program:
 
     alive: bool = True
     turns: int = 0
+    resting: bool = False
     home: object = None
     ended: anyio.Event = attrs.field(factory=anyio.Event)
 
@@ -123,6 +124,17 @@ async def test_a_turn_that_fails_ends_its_program(stage):
     assert stage.alive() == [False]
     await stage.turn("a")
     assert stage.alive() == [False, True]
+
+
+@pytest.mark.parametrize("resting", [True, False])
+async def test_a_program_that_was_stopped_is_kept_if_it_is_at_rest(stage, resting):
+    with anyio.CancelScope() as scope:
+        async with stage.use("a") as one:
+            one.client.resting = resting
+            scope.cancel()
+            await anyio.lowlevel.checkpoint()
+    assert stage.alive() == [resting]
+    assert (await stage.turn("a") is one) is resting
 
 
 async def test_the_longest_idle_makes_room(stage):

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import anyio
+import attrs
 import pytest
 
 from dragoman_claude.home import Homes, Swept, bundled_program
@@ -170,6 +171,25 @@ async def test_tools_of_a_guardian_that_was_killed_are_found(tmp_path):
     assert of_home(home.started.home) == {}
 
 
+class Blind(ProcTable):
+    """A table that tells of no process but those of which it is asked."""
+
+    def parents(self):
+        return {}
+
+    def at_home(self, home):
+        return set()
+
+
+async def test_a_guardian_ends_what_nobody_else_finds(tmp_path):
+    """FC-LEK-01, D11: tools may start others between a look and a kill."""
+    home, process = await Tree(tmp_path).start()
+    with killed_at_last(process):
+        started = attrs.evolve(home.started, table=Blind())
+        assert await anyio.to_thread.run_sync(started.end, 0)
+        assert of_home(home.started.home) == {}
+
+
 async def test_a_gateway_that_is_killed_leaves_nothing(tmp_path):
     """FC-LEK-01, D11: no tool either, whatever session or parent it gave itself."""
     started, gateway = await Tree(tmp_path).in_a_gateway()
@@ -276,8 +296,9 @@ async def test_the_real_program_and_its_shell_go_with_the_gateway(tmp_path, mode
     is_now = anyio.Path(f"/proc/{program.pid}")
     shown = await (is_now / "environ").read_bytes()
     assert str(await (is_now / "exe").readlink()) == str(bundled_program())
-    assert b"ANTHROPIC_API_KEY=dummy" in shown.split(b"\0")
+    assert b"HOME=" + bytes(started.home) in shown.split(b"\0")
     assert b"canary" not in shown
+    assert b"dummy" not in shown  # it has its key, or no tool would work
     with killed_at_last(gateway):
         gateway.kill()
     await until(lambda: of_home(started.home) == {}, seconds=1)

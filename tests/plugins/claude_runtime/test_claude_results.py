@@ -11,7 +11,15 @@ from claude_agent_sdk import (
     ResultError,
 )
 
-from dragoman import Cancelled, Failed, FailureKind, Finished, RuntimeFailed, StaleLease, StoreUnavailable
+from dragoman import (
+    Cancelled,
+    Failed,
+    FailureKind,
+    Finished,
+    RuntimeFailed,
+    StaleLease,
+    StoreUnavailable,
+)
 from dragoman_claude.results import Deferred, end_of, failure_of, is_lost
 from plugins.claude_runtime.recordings import Played
 
@@ -59,6 +67,7 @@ def test_a_stop_is_none_of_the_backends_failures(scene):
     heard = Played(scene).translator.result
     assert end_of(heard, stopped=True) == Cancelled()
     assert end_of(heard).kind is K.INTERNAL
+    assert end_of(Played("text").translator.result, stopped=True) == Finished()
 
 
 def test_a_deferred_call_waits():

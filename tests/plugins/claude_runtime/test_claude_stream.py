@@ -58,7 +58,7 @@ def run(*heard, translator=None):
 
 
 def test_text_streams_and_is_then_said_whole():
-    """D9: what a service cuts into blocks, with nothing in between, is one text."""
+    """D7: what a service cuts into blocks, with nothing in between, is one text."""
     played = Played("text")
     assert [one.text for one in played.of(TextDelta)][:2] == ["Hello,", " you t"]
     assert played.of(TextBlock) == [TextBlock("1", "Hello, you there.A second block.")]
@@ -71,7 +71,7 @@ def test_what_the_model_thinks_is_told_to_who_wants_it():
 
 
 def test_a_turn_hears_its_own_prompt_only():
-    """§7 of what the program does: two prompts in a live one are two turns."""
+    """D11: two prompts for one program are two turns, each with its own end."""
     first, second = Played("live", 1), Played("live", 2)
     assert (first.texts, second.texts) == (["The first."], ["The second."])
     assert len(first.translator.background) == len(second.translator.background) == 1
@@ -96,7 +96,7 @@ def test_tools_are_told_by_their_own_names():
 
 
 def test_text_of_a_broken_connection_is_replaced_once_there_is_other():
-    """FC-STR-04: the program asks again, and nothing is there twice."""
+    """D7, D11: the program asks again, and nothing is there twice."""
     for scene in ("cut_text", "cut_retried", "error_in_stream"):
         played = Played(scene)
         assert played.texts == ["Hello, once more."], scene
@@ -165,7 +165,7 @@ def test_a_result_that_names_no_prompt_ends_a_turn_that_was_stopped():
 
 
 def test_what_helpers_do_is_told_and_what_they_say_is_not():
-    """FC-OUT-05: no text of a helper is in the answer."""
+    """D11: no text of a helper is in the answer."""
     played = Played("helper")
     assert played.of(ToolStarted) == [
         ToolStarted("toolu_1_1", "Agent"),
@@ -190,7 +190,23 @@ def test_a_turn_of_the_programs_own_neither_ends_ours_nor_shows():
     assert ours.result is not None
 
 
+def test_a_turn_without_a_prompt_is_ended_by_no_turn_of_the_programs_own():
+    own = result(origin={"kind": "task-notification"})
+    behind, _ = run(own)
+    assert (behind.result, behind.background) == (None, [own])
+    mine = result()
+    run(mine, translator=behind)
+    assert behind.result is mine
+
+
+def test_text_that_was_lost_for_good_is_no_part_of_an_answer():
+    """The model may go on with a tool alone, and the history has no such text."""
+    _, out = run(start(), delta("lost"), event("message_stop"), result())
+    assert out == [TextDelta("1", "lost"), TextBlock("1", "")]
+
+
 def test_a_deferred_turn_goes_on_without_a_prompt():
+    assert Played("deferred").of(ToolFinished) == []
     messages_ = messages("deferred")
     cut = next(n for n, one in enumerate(messages_) if isinstance(one, ResultMessage)) + 1
     behind = Translator()

@@ -10,7 +10,7 @@ from typing import Any, Final
 import anyio
 import attrs
 from anyio.abc import TaskGroup, TaskStatus
-from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, Message
+from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, Message, SystemMessage
 
 from dragoman import Clock
 from dragoman_claude.home import Home
@@ -21,6 +21,8 @@ _INTERRUPT: Final = 1.0
 _CLOSE: Final = 2.0
 _KILL: Final = 1.0
 """Seconds for an interruption to be taken, for an end in order, and for one by signals."""
+_REST: Final = 1.0
+"""Seconds behind a result in which the program comes to rest: it takes milliseconds."""
 
 
 class Lost(Exception):
@@ -40,6 +42,10 @@ class Client:
     failure: Exception | None = None
     _patience: float = _CLOSE
     _sdk: ClaudeSDKClient | None = None
+    _begun: anyio.Event = attrs.field(factory=anyio.Event)
+    """Set when the program is at work on what it was given last."""
+    _rested: anyio.Event = attrs.field(factory=anyio.Event)
+    """Set when it has nothing more to do behind that."""
     _said: deque[str] = attrs.field(factory=lambda: deque(maxlen=_WORDS))
     _ending: anyio.Event = attrs.field(factory=anyio.Event)
     _gone: anyio.Event = attrs.field(factory=anyio.Event)
@@ -77,6 +83,7 @@ class Client:
 
         if self._sdk is None or not self.alive:
             raise Lost from self.failure
+        self._begun, self._rested = anyio.Event(), anyio.Event()
         try:
             await self._sdk.query(all_of_them())
         except Exception as error:
@@ -84,15 +91,30 @@ class Client:
             raise Lost from error
 
     async def interrupt(self) -> bool:
-        """Ask the program to end what it does; return whether it took that."""
+        """Ask the program to end what it does; return whether it took that.
+
+        It hears that only once it is at work: before, it would do all of its work unasked.
+        """
         with anyio.CancelScope(shield=True), self.clock.move_on_after(_INTERRUPT):
             try:
+                await self._begun.wait()
                 if self._sdk is not None and self.alive:
                     await self._sdk.interrupt()
                     return True
             except Exception as error:  # noqa: BLE001 - whatever it is, the program does not obey
                 self.log.warning("a program took no interruption (%s)", type(error).__name__)
         return False
+
+    async def rest(self) -> bool:
+        """Wait until the program has nothing more to do; return whether that is so."""
+        with self.clock.move_on_after(_REST):
+            await self._rested.wait()
+        return self.resting
+
+    @property
+    def resting(self) -> bool:
+        """Whether the program has done all that it was given."""
+        return self.alive and self._rested.is_set()
 
     async def close(self, patience: float = _CLOSE) -> None:
         """End the program and wait until nothing of it is left; ``patience`` in seconds."""
@@ -127,6 +149,8 @@ class Client:
                 task_status.started()
         finally:
             self._ending.set()
+            self._begun.set()
+            self._rested.set()
             with anyio.CancelScope(shield=True):
                 await self._down(sdk)
             self._gone.set()
@@ -140,12 +164,23 @@ class Client:
     async def _read(self, sdk: ClaudeSDKClient) -> None:
         try:
             async for message in sdk.receive_messages():
+                if isinstance(message, SystemMessage):
+                    self._follow(message)
                 if self.listener is not None:
                     self.listener(message)
         except Exception as error:  # noqa: BLE001 - a reader that has failed never reads again
             self._end(error)
         else:
             self._end(Lost("the program has ended"))
+
+    def _follow(self, message: SystemMessage) -> None:
+        """Learn what the program is about."""
+        if message.subtype == "session_state_changed":
+            if message.data.get("state") == "idle":
+                if self._begun.is_set():
+                    self._rested.set()
+            else:
+                self._begun.set()
 
     async def _down(self, sdk: ClaudeSDKClient) -> None:
         """Let the program go in order, and by signals where it does not."""
@@ -159,7 +194,7 @@ class Client:
 
     async def _kill(self) -> None:
         await self.clock.sleep(self._patience)
-        await self.home.end(_KILL)
+        await self.home.end(_KILL if self._patience else 0)
 
     async def _disconnect(self, sdk: ClaudeSDKClient) -> None:
         try:

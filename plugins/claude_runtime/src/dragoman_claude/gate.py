@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import fnmatch
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final, NoReturn, TypeAlias
 
+import anyio
 import attrs
 from claude_agent_sdk import HookMatcher
 
@@ -43,11 +44,19 @@ _NOT_HERE: Final = "Not run: nobody can be asked about calls of an agent that wa
 _DENIED: Final = "Not run: this tool is not allowed here."
 _CHANGED: Final = "Not run: this is not the call that a person has allowed."
 _NO_TURN: Final = "Not run: no message is being answered."
-_LOST: Final = "Not run: another process answers this conversation now."
+STOPPED: Final = "Not run: this turn has been stopped."
 _TROUBLE: Final = "Not run: the gateway cannot write down that it begins. Try again later."
 _DONE: Final = "Not run again: an earlier attempt did exactly this. Its result was:\n{}"
 _WAITS: Final = 3600.0
 """Seconds that the program waits for a hook: longer than any write to the store takes."""
+
+
+Stored: TypeAlias = Callable[[str], Awaitable[bool]]
+
+
+async def _at_once(call_id: str) -> bool:
+    del call_id
+    return True
 
 
 def human_name(tool: str) -> str:
@@ -135,8 +144,12 @@ class Gate:
     """The call for which a turn that goes on had paused."""
     asked: ApprovalRequested | None = None
     """The call that a person is to decide on; the turn pauses for it."""
-    lost: bool = False
-    """Whether the turn has lost its session."""
+    stored: Stored = _at_once
+    """Waits until the session's records have a call, which a crash cannot undo then."""
+    stopped: bool = False
+    """Whether the turn is to end: nothing begins any more."""
+    on_lost: Callable[[], None]
+    """Told once the turn has lost its session."""
     begun: dict[str, ToolDecision] = attrs.field(factory=dict)
     """What the journal said of the calls that passed, by their ids."""
 
@@ -148,8 +161,8 @@ class Gate:
         self, call_id: str, tool: str, arguments: Mapping[str, Any], helper: bool
     ) -> Any:
         """Decide on a call; ``helper`` says that an agent wants it which was asked itself."""
-        if self.lost:
-            return _deny(_LOST)
+        if self.stopped:
+            return _deny(STOPPED)
         if self.rules.denied(tool):
             return _deny(_DENIED)
         if self.rules.asks(tool) and (
@@ -181,11 +194,12 @@ class Gate:
 
     async def _journalled(self, call_id: str, tool: str, arguments: Mapping[str, Any]) -> Any:
         call = ToolCall(call_id, human_name(tool), _as_json(arguments), self.rules.read_only(tool))
+        if not (call.read_only or self.waits_for(call_id) or await self.stored(call_id)):
+            return _deny(_TROUBLE)
         try:
             found = await self.host.tool_begins(call)
         except StaleLease:
-            self.lost = True
-            return _deny(_LOST)
+            await self._lose()
         except StoreError:
             return _deny(_TROUBLE)
         self.begun[call_id] = found
@@ -202,7 +216,13 @@ class Gate:
             try:
                 await self.host.tool_ended(begun, text)
             except StaleLease:
-                self.lost = True
+                await self._lose()
+
+    async def _lose(self) -> NoReturn:
+        """Let the turn end its program, which gets no answer any more: it would only go on."""
+        self.on_lost()
+        await anyio.sleep_forever()
+        raise AssertionError("somebody has waited for ever")
 
 
 @attrs.define(eq=False)

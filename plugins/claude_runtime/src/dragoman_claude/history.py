@@ -13,7 +13,7 @@ import json
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import attrs
 
@@ -67,9 +67,22 @@ def chosen(session_id: str) -> str:
     return encode({"id": session_id})
 
 
-def cut_off(words: str) -> str:
-    """Return the item of what people saw of an answer, and no transcript has."""
-    return encode({"past": f"{_CUT_OFF}\n{textwrap.indent(words, '  ')}"})
+def cut_off(words: str, behind: str | None) -> str:
+    """Return the item of what people saw of an answer, and the program does not know.
+
+    It is a line that follows the line ``behind``, as if the program had written it. Where the
+    program has a file of its own (``None``), it is told with the next prompt instead.
+    """
+    if behind is None:
+        return encode({"past": f"{_CUT_OFF}\n{textwrap.indent(words, '  ')}"})
+    entry = {
+        "type": "assistant",
+        "uuid": str(uuid4()),
+        "parentUuid": behind,
+        "isSidechain": False,
+        "message": {"role": "assistant", "content": [{"type": "text", "text": words}]},
+    }
+    return entry_item(entry, None)
 
 
 def entry_item(entry: Mapping[str, Any], sub: str | None) -> str:
@@ -185,7 +198,7 @@ def identity(item: Mapping[str, Any]) -> tuple[str | None, str] | None:
 
 def is_message(entry: Mapping[str, Any]) -> bool:
     """Whether it is of the conversation itself, and no note of the program's."""
-    return entry.get("type") in {"user", "assistant"} and uuid_of(entry) is not None
+    return entry.get("type") in ("user", "assistant") and uuid_of(entry) is not None
 
 
 def is_prompt(entry: Mapping[str, Any]) -> bool:
@@ -206,7 +219,14 @@ def blocks(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
     content = message.get("content") if isinstance(message, dict) else None
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
-    return [each for each in content or () if isinstance(each, dict)]
+    parts = content if isinstance(content, list) else ()
+    return [each for each in parts if isinstance(each, dict)]
+
+
+def calls(entries: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    """Return the ids of the calls of tools in these lines."""
+    found = (block for entry in entries for block in blocks(entry))
+    return frozenset(str(block.get("id")) for block in found if block.get("type") == "tool_use")
 
 
 def _spoken(stored: Iterable[str], untold: set[int | None]) -> Iterator[str]:
@@ -230,7 +250,8 @@ def _line(who: str, words: str) -> str:
 def _answer(entry: Entry) -> str:
     """Return the text of an answer; what the program says in the model's name is none."""
     message = entry.get("message")
-    if entry.get("isApiErrorMessage") or (message or {}).get("model") == "<synthetic>":
+    synthetic = isinstance(message, dict) and message.get("model") == "<synthetic>"
+    if synthetic or entry.get("isApiErrorMessage"):
         return ""
     texts = [block.get("text") for block in blocks(entry) if block.get("type") == "text"]
     return "\n".join(text for text in texts if isinstance(text, str)).strip()

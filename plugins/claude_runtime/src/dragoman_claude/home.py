@@ -41,8 +41,10 @@ _ALWAYS: Final = {
     "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
     "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
     "CLAUDE_CODE_SDK_READS_SESSION_STATE": "1",
+    "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS": "1",
 }
-"""It talks to the model's server only, remembers nothing by itself, and ends when its turn does."""
+"""It talks to the model's server only, remembers nothing by itself, ends when its turn does, and
+tells when it is at work and when it rests."""
 
 
 @attrs.frozen
@@ -170,7 +172,8 @@ class Home:
     def environment(self, wanted: Mapping[str, str]) -> dict[str, str]:
         """Return the variables for the SDK: the program sees these and what the SDK adds.
 
-        What keeps programs apart cannot be overridden by ``wanted``.
+        What keeps programs apart cannot be overridden by ``wanted``. A key in ``wanted`` is given
+        to the program in another way, by which its tools do not come to see it.
         """
         given = {
             **{name: os.environ[name] for name in _FROM_THE_GATEWAY if name in os.environ},
@@ -202,7 +205,8 @@ class Home:
     async def _whole(self, work: Callable[[], _T]) -> _T:
         """Do what blocks in a thread, all of it, also for one who is cancelled already."""
         with anyio.CancelScope(shield=True):
-            return await anyio.to_thread.run_sync(work, limiter=self._limiter)
+            done = await anyio.to_thread.run_sync(work, limiter=self._limiter)
+        return done  # noqa: RET504 - to mypy a scope may swallow what is raised
 
 
 def bundled_program() -> Path | None:

@@ -24,6 +24,7 @@ LISTED = "DRAGOMAN_CLAUDE_VARIABLES"
 """The variable with the names of those that the program is to see; a name holds no ``=``."""
 OF_THE_SDK = ("CLAUDE_AGENT_SDK_VERSION", "CLAUDE_CODE_ENTRYPOINT", "PWD")
 """What the SDK itself sets at each start."""
+_KEY, _KEY_PIPE = "ANTHROPIC_API_KEY", "CLAUDE_CODE_API_KEY_FILE_DESCRIPTOR"
 GATEWAY, GUARDIAN, PROGRAM = "gateway", "guardian", "program"
 """Who is who in the notes: lines of one of these words, a process id and a mark."""
 _GRACE = 3.0
@@ -74,11 +75,24 @@ def main() -> None:
     way, notes, gateway, *program = sys.argv[1:]
     names = {*os.environ.get(LISTED, "").split("="), *OF_THE_SDK}
     environment = {name: value for name, value in os.environ.items() if name in names}
+    _hand_over_key(environment)
     if way == "guard":
         _guard(notes, int(gateway), program, environment)
     os.setsid()
     note(notes, PROGRAM, mark_by_ps(os.getpid()))
     _become(program, environment)
+
+
+def _hand_over_key(environment: dict[str, str]) -> None:
+    """Give the key through a pipe that the program reads once: its tools inherit variables."""
+    key = environment.pop(_KEY, None)
+    if key is None:
+        return
+    reading, writing = os.pipe()
+    os.write(writing, key.encode())
+    os.close(writing)
+    os.set_inheritable(reading, True)
+    environment[_KEY_PIPE] = str(reading)
 
 
 def _become(program: list[str], environment: dict[str, str]) -> NoReturn:
@@ -101,6 +115,7 @@ def _guard(notes: str, gateway: int, program: list[str], environment: dict[str, 
         os._exit(1)  # it died before the kernel was asked to tell
     libc.prctl(_SUBREAPER, 1)
     os.setsid()
+    _forget_environment()
     guardian = os.getpid()
     note(notes, GUARDIAN, mark_by_proc(guardian))
     child = os.fork()
@@ -112,7 +127,6 @@ def _guard(notes: str, gateway: int, program: list[str], environment: dict[str, 
         note(notes, PROGRAM, mark_by_proc(os.getpid()))
         signal.pthread_sigmask(signal.SIG_SETMASK, usual)
         _become(program, environment)
-    _forget_environment()
     _let_go_of_streams()
     status = _watch(child)
     _end_as(_end_all(child, status))
@@ -130,7 +144,8 @@ def _forget_environment() -> None:
 
 
 def _let_go_of_streams() -> None:
-    """Leave the program's streams to the program: their ends must show when it ends."""
+    """Leave what is open to the program: what it closes must show, and its key is its own."""
+    os.closerange(3, 256)
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in range(3):
         os.dup2(nothing, stream)

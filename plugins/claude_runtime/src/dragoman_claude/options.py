@@ -11,9 +11,9 @@ from claude_agent_sdk import AgentDefinition, ClaudeAgentOptions, HookMatcher
 
 from dragoman import Secret
 from dragoman.runtimes import McpTable
-from dragoman_claude import sandbox
 from dragoman_claude.config import OWN, ClaudeConfig, SelfWaking
 from dragoman_claude.home import Home
+from dragoman_claude.sandbox import sandbox_settings
 
 _LINE: Final = 32 << 20
 """Bytes that one message of the program may have."""
@@ -87,7 +87,7 @@ class Recipe:
             or None,
             setting_sources=list(config.setting_sources),
             settings=json.dumps({"cleanupPeriodDays": _KEEP, **config.settings}),
-            sandbox=sandbox.SETTINGS if config.sandbox else None,  # type: ignore[arg-type]  # more than typed
+            sandbox=sandbox_settings(home, home.run.parent.parent) if config.sandbox else None,
             permission_mode=config.permission_mode,
             add_dirs=list(config.add_dirs),
             hooks=merged,  # type: ignore[arg-type]  # the operator's may have any event

@@ -69,7 +69,8 @@ class Pool:
     ) -> AsyncIterator[Conversation]:
         """Lend a session its program: the idle one if it ``fits``, else one that ``begin`` starts.
 
-        Waits its turn where the budget is used up. Whatever is raised in the block ends the program.
+        Waits its turn where the budget is used up. Whatever is raised in the block ends the program,
+        unless that was stopped in order and is at rest.
         """
         kept = self._idle.pop(session_id, None)
         one = kept[0] if kept is not None else None
@@ -86,8 +87,11 @@ class Pool:
                 raise
         try:
             yield one
-        except BaseException:
-            await self._end(one)
+        except BaseException as error:
+            if isinstance(error, anyio.get_cancelled_exc_class()) and one.client.resting:
+                await self._keep(session_id, one)
+            else:
+                await self._end(one)
             raise
         await self._keep(session_id, one)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -77,6 +77,15 @@ class Files(Protocol):
         ...
 
 
+@attrs.define(eq=False)
+class Room:
+    """What still fits into a prompt: files, their bytes, characters of text files."""
+
+    shown: int = MAX_SHOWN
+    bytes: int = MAX_FILES
+    characters: int = MAX_TEXT
+
+
 def prompt_id(turn_id: str, attempt: int) -> str:
     """Return the uuid of a turn's prompt: another attempt is another prompt.
 
@@ -92,19 +101,28 @@ def words(message: TurnInput) -> str:
 
 
 async def prompt(
-    identity: str, inputs: Sequence[TurnInput], files: Files, earlier: Sequence[str] = ()
+    identity: str,
+    inputs: Sequence[TurnInput],
+    files: Files,
+    earlier: Sequence[str] = (),
+    room: Room | None = None,
 ) -> dict[str, Any]:
     """Return a turn's prompt as the SDK sends it.
 
     ``earlier`` are the words of messages that no prompt has brought yet, because a crash came
     first. Each message is a text block, and behind it come its files.
     """
-    room = _Room()
+    room = room or Room()
     content: list[Block] = [_text(_well_formed(one)) for one in earlier]
     for message in inputs:
-        content.append(_text(words(message)))
+        said, shown = [words(message)], []
         for reference, attachment in message.files:
-            content += [block async for block in _looked_at(reference, attachment, files, room)]
+            try:
+                shown += await _looked_at(reference, attachment, files, room)
+            except (FileUnavailable, OSError) as error:
+                why = error if isinstance(error, FileUnavailable) else "it is not there any more"
+                said.append(f"[{reference} cannot be shown: {why}]")
+        content += [_text("\n".join(said)), *shown]
     return {
         "type": "user",
         "message": {"role": "user", "content": content},
@@ -113,39 +131,23 @@ async def prompt(
     }
 
 
-@attrs.define(eq=False)
-class _Room:
-    """What still fits into a prompt."""
-
-    shown: int = MAX_SHOWN
-    bytes: int = MAX_FILES
-    characters: int = MAX_TEXT
-
-
 async def _looked_at(
-    reference: str, attachment: Attachment, files: Files, room: _Room
-) -> AsyncIterator[Block]:
-    """Yield what a model is shown of a file; it is told where that is less than it could expect.
+    reference: str, attachment: Attachment, files: Files, room: Room
+) -> list[Block]:
+    """Return what a model is shown of a file; raises where that is less than it could expect.
 
     What is neither a picture nor a PDF nor text stays the line that the message has of it.
     """
     if attachment.missing or not _worth_fetching(attachment):
-        return
-    try:
-        if _says_text(attachment):
-            block = await _as_text(reference, files, room)
-        else:
-            block = await _as_bytes(reference, attachment, files, room)
-    except (FileUnavailable, OSError) as error:
-        why = error if isinstance(error, FileUnavailable) else "it is not there any more"
-        yield _text(f"[{reference} cannot be shown: {why}]")
-        return
-    if block is not None:
-        yield _text(f"[{reference}:]")
-        yield block
+        return []
+    if _says_text(attachment):
+        block: Block | None = await _as_text(reference, files, room)
+    else:
+        block = await _as_bytes(reference, attachment, files, room)
+    return [] if block is None else [_text(f"[{reference}:]"), block]
 
 
-async def _as_text(reference: str, files: Files, room: _Room) -> Block:
+async def _as_text(reference: str, files: Files, room: Room) -> Block:
     if room.characters <= 0:
         raise FileUnavailable("too much text came at once")
     text = _well_formed(await files.read(reference, room.characters))
@@ -154,7 +156,7 @@ async def _as_text(reference: str, files: Files, room: _Room) -> Block:
 
 
 async def _as_bytes(
-    reference: str, attachment: Attachment, files: Files, room: _Room
+    reference: str, attachment: Attachment, files: Files, room: Room
 ) -> Block | None:
     if room.shown <= 0:
         raise FileUnavailable("too many files came at once")

@@ -6,17 +6,35 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, Final
 
-SETTINGS: Final[dict[str, Any]] = {
-    "enabled": True,
-    "failIfUnavailable": True,
-    "allowUnsandboxedCommands": False,
-}
-"""The SDK's option: without the second line a sandbox that cannot start is only warned about."""
+from dragoman_claude.home import Home
+
 _TRIAL: Final = ("--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--dev", "/dev")
 _TOOLS: Final = {"bwrap": "bubblewrap", "socat": "socat"}
 """What it needs on Linux, and the package that has it."""
+
+
+def sandbox_settings(home: Home, hidden: Iterable[Path]) -> dict[str, Any]:
+    """Return the SDK's option: commands write in the workspace, and read nothing in ``hidden``.
+
+    What a command needs stays readable there. It runs in the sandbox or not at all: by itself the
+    program would only warn and run it outside. Being in the sandbox does not allow it yet.
+    The program's own tools for files are not held by it.
+    """
+    readable = (home.workspace, home.temp, home.config / "shell-snapshots")
+    return {
+        "enabled": True,
+        "failIfUnavailable": True,
+        "allowUnsandboxedCommands": False,
+        "autoAllowBashIfSandboxed": False,
+        "filesystem": {
+            "denyRead": [str(path.resolve()) for path in hidden],
+            "allowRead": [str(path) for path in readable],
+        },
+    }
 
 
 def why_no_sandbox() -> str | None:

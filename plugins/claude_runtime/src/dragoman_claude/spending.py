@@ -9,6 +9,7 @@ totals have begun anew.
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
@@ -190,4 +191,4 @@ def _count(usage: object, name: str) -> int:
 
 def _number(counts: object, name: str) -> float:
     value = counts.get(name) if isinstance(counts, Mapping) else None
-    return value if isinstance(value, int | float) and value > 0 else 0
+    return value if isinstance(value, int | float) and 0 < value < math.inf else 0

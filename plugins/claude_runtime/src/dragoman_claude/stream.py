@@ -95,28 +95,27 @@ class Translator:
 
     def translate(self, message: Message) -> Iterator[RunEvent]:
         """Yield the run events of one message."""
+        if isinstance(message, ResultMessage):
+            yield from self._ended(message)
+        elif self.result is None:
+            if isinstance(message, StreamEvent | AssistantMessage):
+                self._follow(message)
+            yield from self._of_turn(message)
+
+    def _of_turn(self, message: Message) -> Iterator[RunEvent]:
         match message:
-            case ResultMessage():
-                yield from self._ended(message)
-            case _ if self.result is not None:
-                return
-            case StreamEvent():
-                self._follow(message)
-                if self._ours and message.parent_tool_use_id is None:
-                    yield from self._event(message.event)
-            case AssistantMessage():
-                self._follow(message)
-                if self._ours:
-                    yield from self._said(message)
-            case UserMessage():
-                if self._ours and isinstance(message.content, list):
-                    yield from self._returned(message.content)
             case ConversationResetMessage():
                 self.reset = True
             case MirrorErrorMessage():
                 self.mirror_failed = True
             case SystemMessage():
                 yield from self._system(message.subtype, message.data)
+            case StreamEvent(parent_tool_use_id=None) if self._ours:
+                yield from self._event(message.event)
+            case AssistantMessage() if self._ours:
+                yield from self._said(message)
+            case UserMessage(content=list(content)) if self._ours:
+                yield from self._returned(content)
 
     def _follow(self, message: StreamEvent | AssistantMessage) -> None:
         """Learn whose turn it is: the first message of one names the prompts that it answers."""
@@ -128,7 +127,6 @@ class Translator:
         match kind:
             case "init":
                 self.session_id = data.get("session_id") or self.session_id
-                self._ours = self.prompt is None
             case "api_retry":
                 yield from self._notice(RETRIES)
             case "model_fallback":

@@ -25,7 +25,7 @@ from dragoman import (
 )
 from dragoman.runtimes import UNKNOWN, ReferenceProblem, TurnContext, resolve
 from dragoman_claude.config import OWN
-from dragoman_claude.gate import Gate
+from dragoman_claude.gate import STOPPED, Gate
 
 _NOTES: Final = 5
 _LONGEST: Final = 60_000
@@ -146,6 +146,8 @@ class Toolbox:
         gate, function = self.gate, self.functions.get(name)
         if gate is None or self.context is None or function is None:
             return _result("There is no such tool here.", failed=True)
+        if gate.stopped:
+            return _result(STOPPED, failed=True)
         found = gate.begun.get(call_id)
         if isinstance(found, ToolRecorded):
             return _result(found.result)

@@ -1,16 +1,12 @@
-"""The SDK's `SessionStore` over a session's records, and the file that a program resumes from.
+"""The SDK's `SessionStore` over a session's records.
 
 The program works on a file of its own and tells of each line that it has written; those lines are
-stored here. What the program resumes from is written from the store, into a directory that is
-thrown away with it: the store is the transcript, the file is a copy.
+stored here. The store is the transcript: the file goes with the program (see `transcript_file`).
 """
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 import anyio
@@ -33,7 +29,6 @@ _NOT_KEPT: Final = frozenset({"queue-operation", "cost-state", "last-prompt"})
 """Kinds of lines that no resumption needs: the program's queue (empty between turns; it holds
 prompts a second time), its running cost (so that each program counts from zero), and its own
 note of the newest line (which may reach us a turn late, and would then name an old one)."""
-_SUB: Final = re.compile(r"subagents(/[A-Za-z0-9_-]+)+")
 
 _Line: TypeAlias = tuple[str | None, str]
 """The uuid of a line, if it has one, and its item."""
@@ -47,6 +42,8 @@ class _Batch:
     sub: str | None
     source: Sequence[Any] = attrs.field(repr=False)
     lines: Sequence[_Line] = attrs.field(repr=False)
+    calls: frozenset[str]
+    """The calls of tools that are in these lines."""
 
     @property
     def size(self) -> int:
@@ -94,10 +91,14 @@ class Transcript:
     """Sessions that the program has gone over from."""
     _uncertain: bool = attrs.field(default=False, init=False)
     _lock: anyio.Lock = attrs.field(factory=anyio.Lock, init=False)
+    _calls: set[str] = attrs.field(factory=set, init=False)
+    """The calls of the turn at work that the records have."""
+    _changed: anyio.Event = attrs.field(factory=anyio.Event, init=False)
 
     def bind(self, records: Records, on_lost: Callable[[], None]) -> None:
         """Write into these records from now on; ``on_lost`` is called when they refuse a turn."""
         self._records, self._on_lost = records, on_lost
+        self._calls.clear()
 
     def unbind(self) -> None:
         """Let go of the turn's records; `flush` has been awaited just before."""
@@ -112,15 +113,17 @@ class Transcript:
         """
         if self.broken:
             return
-        if not any(batch.source is entries for batch in self._waiting):
-            self._waiting.append(self._batch(key, entries))
-        if sum(batch.size for batch in self._waiting) > WAITING:
-            self._break()
-        elif self._records is not None:
-            try:
+        try:
+            self._take(key, entries)
+            if self._records is not None and not self.broken:
                 await self.flush()
-            except StaleLease:
-                return
+        except StoreUnavailable:
+            raise
+        except StaleLease:
+            return
+        except Exception:
+            self._break()  # the SDK goes on without these lines, and only writes to its log
+            raise
 
     async def flush(self) -> None:
         """Return when all lines so far are durable, however the caller is cancelled meanwhile.
@@ -130,10 +133,22 @@ class Transcript:
         """
         with anyio.CancelScope(shield=True):
             async with self._lock:
-                if self._lost is not None:
-                    raise self._lost
+                if self.broken:
+                    raise self._reason()
                 if self._records is not None and self._waiting:
                     await self._write(self._records)
+
+    async def holds(self, call_id: str) -> bool:
+        """Wait until the records have a call of this turn; the program tells of it within 0.1 s.
+
+        A side effect that begins before that may be wanted again after a crash, by the next turn:
+        the message that led to it would seem never to have been given. Returns whether it has come
+        to that; it has not after ten seconds, or where the transcript is broken.
+        """
+        with self._clock.move_on_after(DEADLINE):
+            while call_id not in self._calls and not self.broken:
+                await self._changed.wait()
+        return call_id in self._calls
 
     async def load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
         """Return the lines of the session, or of one of its subagents."""
@@ -148,11 +163,18 @@ class Transcript:
             return []
         return [sub for sub in history.entries(await self._records.read()) if sub is not None]
 
+    def _take(self, key: SessionKey, entries: Sequence[Any]) -> None:
+        """Let lines wait, unless the SDK gives them again that wait already."""
+        if not any(batch.source is entries for batch in self._waiting):
+            self._waiting.append(self._batch(key, entries))
+        if sum(batch.size for batch in self._waiting) > WAITING:
+            self._break()
+
     def _batch(self, key: SessionKey, entries: Sequence[Any]) -> _Batch:
         sub = key.get("subpath")
         kept = [entry for entry in entries if entry.get("type") not in _NOT_KEPT]
         lines = _marks(sub, kept) if self._local else _lines(sub, kept)
-        return _Batch(key["session_id"], sub, entries, lines)
+        return _Batch(key["session_id"], sub, entries, lines, history.calls(kept))
 
     async def _write(self, records: Records) -> None:
         taken = list(self._waiting)
@@ -167,6 +189,8 @@ class Transcript:
             self._known.clear()
         self._known |= write.uuids
         self.id, self.newest, self._left = write.session_id, write.newest, write.left
+        self._calls.update(*(batch.calls for batch in taken))
+        self._tell()
 
     async def _bounded(self, records: Records, write: _Write) -> None:
         put = records.new_generation if write.anew else records.append
@@ -210,13 +234,23 @@ class Transcript:
     async def _look_back(self, records: Records, batches: Sequence[_Batch]) -> None:
         """Find out what of these the records have already."""
         count = sum(len(batch.lines) for batch in batches)
-        newest = await records.read(count + _MARGIN)
-        found = (history.identity(history.decode(item)) for item in newest)
-        self._known.update(known for known in found if known is not None)
+        for item in await records.read(count + _MARGIN):
+            known = history.identity(history.decode(item))
+            if known is not None:
+                self._known.add(known)
+                self.newest = self.newest if known[0] else known[1]
+
+    def _reason(self) -> Exception:
+        return self._lost or StoreUnavailable("lines of the transcript were lost")
 
     def _break(self) -> None:
         self.broken = True
         self._waiting.clear()
+        self._tell()
+
+    def _tell(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
 
 
 def _lines(sub: str | None, entries: Sequence[Any]) -> list[_Line]:
@@ -244,7 +278,8 @@ class Mirror:
     """The store as the SDK is given it: it takes lines, and has none to give.
 
     Else the SDK would write the transcript itself, into a directory that everybody shares and that
-    stays behind when the gateway is killed. `write_transcript` has done it before.
+    stays behind when the gateway is killed. `write_transcript` has done it
+    before, into the program's own.
     """
 
     _store: Store
@@ -257,40 +292,3 @@ class Mirror:
         """Return nothing: the program finds the file that is there."""
         del key
         return None
-
-
-def write_transcript(config: Path, cwd: Path, session_id: str, stored: Sequence[str]) -> Path:
-    """Write what a program resumes from into its own configuration directory; return the file.
-
-    ``cwd`` is the directory that the program will work in. Blocks, for some 10 ms per 100 turns
-    and longer for files, and imports the SDK: call it in a worker thread.
-    """
-    from claude_agent_sdk import project_key_for_directory
-
-    if not history.is_session_id(session_id):
-        raise ValueError(f"{session_id!r} is no id of a session")
-    project = config / "projects" / project_key_for_directory(cwd)
-    found = history.entries(stored)
-    main = project / f"{session_id}.jsonl"
-    _write_lines(main, found.pop(None, []))
-    for sub, lines in found.items():
-        if sub is not None and _SUB.fullmatch(sub):
-            _write_subagent(project / session_id / f"{sub}.jsonl", lines)
-    return main
-
-
-def _write_subagent(path: Path, lines: Sequence[history.Entry]) -> None:
-    """Write a subagent's lines; what describes it belongs into a file beside, the newest counts."""
-    described = [line for line in lines if line.get("type") == "agent_metadata"]
-    _write_lines(path, [line for line in lines if line.get("type") != "agent_metadata"])
-    if described:
-        facts = {key: value for key, value in described[-1].items() if key != "type"}
-        _write_lines(path.with_suffix(".meta.json"), [facts])
-
-
-def _write_lines(path: Path, lines: Sequence[history.Entry]) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path.touch(mode=0o600)
-    with path.open("w", encoding="ascii") as file:
-        for line in lines:
-            file.write(json.dumps(line, separators=(",", ":")) + "\n")

@@ -43,7 +43,8 @@ from dragoman_claude.spending import NAMESPACE as SPENT
 from dragoman_claude.spending import Budget, Meter, Spent
 from dragoman_claude.stream import Translator
 from dragoman_claude.tools import Function, Toolbox
-from dragoman_claude.transcript import Mirror, Transcript, write_transcript
+from dragoman_claude.transcript import Mirror, Transcript
+from dragoman_claude.transcript_file import write_transcript
 
 if TYPE_CHECKING:
     from claude_agent_sdk import Message
@@ -135,13 +136,14 @@ class TurnRun:
             rules=self.shop.rules,
             decisions={one.call_id: one for one in self.request.decisions},
             waiting=None if saved is None else pauses.Saved.of(saved),
+            on_lost=self._lose,
         )
         self._spent = Spent.of(await self.host.records(SPENT).read(1))
         if (refused := self.shop.budget.refusal(self._spent)) is not None:
             return refused
-        for one in self.request.decisions:
-            if one.verdict is ApprovalState.APPROVED and self._gate.waits_for(one.call_id):
-                for event in self._translator.goes_on(one.call_id, one.tool):
+        for made in self.request.decisions:
+            if made.verdict is ApprovalState.APPROVED and self._gate.waits_for(made.call_id):
+                for event in self._translator.goes_on(made.call_id, made.tool):
                     self.feed.put(event)
         state = history.read_state(await self._records.read(history.NEWEST))
         use = self.shop.pool.use(self.request.session_id, self._fits(state), self._begin)
@@ -164,14 +166,14 @@ class TurnRun:
 
     async def _in(self, one: Conversation, state: State) -> RunEnd:
         """Give the program its prompt, and wait for what comes of it."""
-        if self.request.saved is None:
-            mine = {message.event_id for message in self.request.inputs}
-            earlier = [each.words for each in state.untold if each.event_id not in mine]
-            await one.client.say(
-                await prompt(self._prompt_id, self.request.inputs, self.host, earlier)
-            )
         one.client.turns += 1
         try:
+            if self.request.saved is None:
+                mine = {message.event_id for message in self.request.inputs}
+                earlier = [each.words for each in state.untold if each.event_id not in mine]
+                await one.client.say(
+                    await prompt(self._prompt_id, self.request.inputs, self.host, earlier)
+                )
             await self._until_done(one.client)
         except anyio.get_cancelled_exc_class():
             await self._stop(one.client)
@@ -199,7 +201,7 @@ class TurnRun:
         claude_id = state.id
         if self._gate.waiting is not None:
             self._gate.waiting.check(claude_id)
-        if claude_id is None:
+        if claude_id is None or (shop.local and not state.resumable):
             claude_id = str(uuid.uuid4())
             await self._records.append([history.chosen(claude_id)])
         home = shop.homes.home(self.request.session_id, lasting=shop.local)
@@ -233,6 +235,7 @@ class TurnRun:
         one.door.gate = one.toolbox.gate = self._gate
         one.toolbox.context = self.context
         one.transcript.bind(self._records, self._lose)
+        self._gate.stored = one.transcript.holds
         one.client.listener = self._hear
 
     async def _leave(self, one: Conversation) -> None:
@@ -242,8 +245,8 @@ class TurnRun:
             one.door.gate = one.toolbox.gate = one.client.listener = None
             try:
                 await one.transcript.flush()
-                if words := self._translator.lost.strip():
-                    await self._records.append([history.cut_off(words)])
+                await self._count(one.meter)
+                await self._remember(one)
             except StoreError as error:
                 self.shop.log.warning(
                     "turn %s: a part of its transcript could not be stored (%s)",
@@ -251,6 +254,15 @@ class TurnRun:
                     type(error).__name__,
                 )
             one.transcript.unbind()
+
+    async def _remember(self, one: Conversation) -> None:
+        """Keep what people saw of an answer, and the program does not know: it was cut off."""
+        words = self._translator.lost
+        if words.strip() and not self._lost:
+            await one.client.close()
+            await one.transcript.flush()
+            behind = None if self.shop.local else one.transcript.newest
+            await self._records.append([history.cut_off(words, behind)])
 
     def _hear(self, message: Message) -> None:
         for event in self._translator.translate(message):
@@ -280,12 +292,13 @@ class TurnRun:
                 if scope.cancelled_caught and not self._translator.working:
                     break
             tasks.cancel_scope.cancel()
+        if self._lost:
+            await client.close(patience=0)
+            raise RuntimeFailed(FailureKind.LOCK_CONFLICT, "the session is another process's now")
         if self._done.is_set():
             return
         if client.alive:
             await self._stop(client)
-        if self._lost:
-            raise RuntimeFailed(FailureKind.LOCK_CONFLICT, "the session is another process's now")
         if client.failure is not None:
             failed = results.failure_of(client.failure, client.last_words)
             raise RuntimeFailed(failed.kind, failed.detail) from client.failure
@@ -293,22 +306,20 @@ class TurnRun:
 
     async def _stop(self, client: Client) -> None:
         """Interrupt the program and let it say how the turn ended; end it where it does not."""
+        self._gate.stopped = True
         with anyio.CancelScope(shield=True):
             if await client.interrupt():
                 with self.shop.clock.move_on_after(_DRAIN):
                     await self._done.wait()
-            if not self._done.is_set():
+            if self._lost or not self._done.is_set() or not await client.rest():
                 await client.close(patience=0)
 
     async def _end(self, one: Conversation) -> RunEnd:
         result = self._translator.result
         assert result is not None
-        await self._count(one.meter)
-        if self._gate.lost or self._lost:
-            raise RuntimeFailed(FailureKind.LOCK_CONFLICT, "the session is another process's now")
+        await one.transcript.flush()
         end = results.end_of(result, error=self._translator.error)
-        if isinstance(end, Finished):
-            await one.transcript.flush()
+        if isinstance(end, Finished) and await one.client.rest():
             return end
         await one.client.close()
         await one.transcript.flush()
