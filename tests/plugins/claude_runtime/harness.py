@@ -36,6 +36,7 @@ class ClaudeHarness:
     programs: int = 1
     secrets: tuple[str, ...] = (KEY,)
     cannot: dict[str, str] = attrs.field(factory=dict)
+    transcripts: str = "store"
 
     @property
     def component(self) -> Component[Any, Any]:
@@ -53,6 +54,7 @@ class ClaudeHarness:
             functions=(f"{TOOLS}:act", f"{TOOLS}:act_if_allowed"),
             ask=("mcp__gateway__act_if_allowed",),
             environment={"CLAUDE_CODE_MAX_RETRIES": "0"},
+            transcripts=self.transcripts,
             programs=ProgramsTable(memory=max(256, self.programs * EACH), **silence),
         )
 
