@@ -13,6 +13,7 @@ import asyncio
 import itertools
 import json
 import logging
+import re
 import sys
 import tempfile
 from collections import deque
@@ -225,6 +226,7 @@ class Recording:
         resolved = str(self.root.resolve())
         for place in (resolved, resolved.replace("/", "-").replace("_", "-")):
             lines = lines.replace(place, "/somewhere")
+        lines = re.sub(r"https://[\w.]+", "https://example.com", lines)
         return lines.replace(f":{self.port}", ":0")
 
 

@@ -99,7 +99,7 @@ async def test_a_session_that_is_used_already(stage):
 
 
 async def test_a_program_that_is_killed(stage):
-    """FC-LEK-01: as by a machine without memory."""
+    """As by a machine without memory: what was seen of the turn is all there is."""
     stage.model.replies = deque([Reply(text="Hello, you there.", hold=20)])
     stage.killing = True
     translator = Translator(identity(1))

@@ -154,5 +154,5 @@ def test_only_the_program_itself_says_that_a_session_is_gone():
 
 
 def test_words_that_are_no_words_stay_out_of_the_details():
-    odd = result_error(terminal_reason="see /home/canary", api_error_status=400)
+    odd = result_error(terminal_reason="see the canary", api_error_status=400)
     assert failure_of(odd).detail == "status 400"

@@ -287,7 +287,16 @@ HALVES = {
 }
 
 
-@pytest.mark.parametrize("rest", HALVES.values(), ids=list(HALVES))
+QUICK = {"a call, and nothing after it", "a result"}
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        pytest.param(rest, id=name, marks=() if name in QUICK else pytest.mark.proof)
+        for name, rest in HALVES.items()
+    ],
+)
 async def test_half_of_a_call_does_not_end_a_session(session, page, rest):
     """FC-RST-04: the model is sent whole pairs only, and what was said before them."""
     page.book.add("hello", (Say(("Hi.",)),))

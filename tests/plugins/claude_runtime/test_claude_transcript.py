@@ -175,6 +175,16 @@ async def test_a_batch_that_failed_is_stored_once_when_it_is_told_again(turn, fa
     assert (transcript.newest, transcript.broken) == ("u2", False)
 
 
+async def test_a_line_without_a_name_is_stored_once_when_its_write_had_failed(turn):
+    """D11: nothing but the SDK's own list tells that it is given again."""
+    transcript = turn.bind(Transcript(ID, SystemClock()), Shaky(turn.records, ["before"]))
+    batch = [line("u1"), line()]
+    with pytest.raises(StoreUnavailable):
+        await transcript.append(KEY, batch)
+    await transcript.append(KEY, batch)
+    assert await turn.uuids() == ["u1", None]
+
+
 async def test_a_batch_that_the_sdk_gave_up_is_stored_with_the_next(turn):
     """D11: in order; and the turn asks for it before it ends."""
     transcript = turn.bind(Transcript(ID, SystemClock()), Shaky(turn.records, ["before"] * 3))

@@ -126,6 +126,20 @@ FIXTURES = [
     _text("tell me a secret", "The secret is out."),
     _text("damn", "Never said."),
     _text("long story", STORY, **SLOWLY),
+    _tool("measure it", "measure", text="One moment."),
+    _then("measure it", STORY, **SLOWLY),
+    _tool("hold it", "hold"),
+    _then("hold it", "It is done."),
+    _tool("measure on approval", "measure_carefully"),
+    _then("measure on approval", "It is done."),
+    {
+        "match": {"userMessage": "measure and weigh", "hasToolResult": False},
+        "response": {
+            "toolCalls": [{"name": tool, "arguments": {}} for tool in ("measure", "weigh")]
+        },
+    },
+    _then("measure and weigh", "It is done."),
+    _tool("let them work", "ask_worker", {"input": "measure it"}),
     _text("all at once", STORY),
     _tool("pay up", "pay", {"amount": 3}),
     _then("pay up", "It is done."),
@@ -378,6 +392,7 @@ class Desk:
     folder: Path
     host: FakeTurnHost = attrs.field(factory=FakeTurnHost)
     values: FakeValues = attrs.field(factory=FakeValues)
+    clock: Clock = attrs.field(factory=SystemClock)
     turns: int = 0
     events: int = 0
     """The event of the next turn's first message."""
@@ -395,7 +410,7 @@ class Desk:
         from dragoman_openai.runtime import open_runtime
 
         async with anyio.create_task_group() as tasks:
-            host = FakeHost(self.folder, tasks, records=self.values)
+            host = FakeHost(self.folder, tasks, clock=self.clock, records=self.values)
             async with open_runtime(self.config(agent, **changes), host) as runtime:
                 await runtime._warm.wait()
                 yield runtime
@@ -450,10 +465,9 @@ class Desk:
         left = {task for task in asyncio.all_tasks() - before if not task.done()}
         assert not (self.watch_tasks and left), f"tasks outlive the turn: {left}"
 
-    async def go_on(
-        self, runtime: Any, saved: str, decisions: Sequence[Decision]
-    ) -> list[RunEvent]:
-        """Let the newest turn go on from its pause, and return its events."""
+    @asynccontextmanager
+    async def going_on(self, runtime: Any, saved: str, decisions: Sequence[Decision]) -> Any:
+        """Let the newest turn go on from its pause."""
         request = TurnRequest(
             turn_id=f"turn_{self.turns}",
             session_id="s1",
@@ -465,6 +479,13 @@ class Desk:
             decisions=tuple(decisions),
         )
         async with runtime.turn(request, self.host) as events:
+            yield events
+
+    async def go_on(
+        self, runtime: Any, saved: str, decisions: Sequence[Decision]
+    ) -> list[RunEvent]:
+        """Let the newest turn go on from its pause, and return its events."""
+        async with self.going_on(runtime, saved, decisions) as events:
             return [event async for event in events]
 
     async def say(self, runtime: Any, *texts: str, **more: Any) -> list[RunEvent]:

@@ -5,7 +5,7 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from dragoman import Failed, FailureKind, Finished, TextDelta, ToolStarted
-from dragoman_openai import stream, turn
+from dragoman_openai import reading, stream, turn
 
 pytestmark = pytest.mark.anyio
 
@@ -47,8 +47,9 @@ async def test_leaving_before_anything_was_shown_stores_nothing(desk):
         assert desk.host.kinds() == ["user"]
 
 
-async def test_leaving_in_a_tool_ends_the_tool_and_tells_the_model(desk, scenario):
+async def test_leaving_in_a_tool_ends_the_tool_and_tells_the_model(desk, scenario, monkeypatch):
     """D8, invariant 9: the tool has ended when the context returns; its start is on record."""
+    monkeypatch.setattr(reading, "DRAIN", 0.05)
     async with desk.open() as runtime:
         async with desk.turn(runtime, "run slow") as events:
             async for event in events:
@@ -71,7 +72,8 @@ async def test_fc_con_04_a_turn_is_not_over_while_a_tool_works_on(
     desk, scenario, monkeypatch, caplog, text, tool
 ):
     """FC-CON-04, invariant 9: so that nobody is told "stopped" before; what came of it is known."""
-    monkeypatch.setattr(turn, "DRAIN", 0.05)
+    monkeypatch.setattr(reading, "DRAIN", 0.05)
+    monkeypatch.setattr(turn, "DOWN", 0.05)
     desk.watch_tasks = False
     left = anyio.Event()
 

@@ -215,6 +215,9 @@ def test_the_rest_of_a_cut_turn_is_dropped_and_a_lone_torn_turn_kept():
 
 def test_what_is_no_item_is_left_out():
     assert decode(["{", "[]", '"x"', json.dumps(user())]) == [user()]
+    assert decode(['{"a":1', '"b":2}', json.dumps(user()), "", "1,2"]) == [user()]
+    assert decode(['{"a":1}', '{"b":2}']) == [{"a": 1}, {"b": 2}]
+    assert decode([]) == []
 
 
 def test_ten_thousand_items_are_shaped_in_linear_time():

@@ -17,6 +17,7 @@ PRAGMAS: Final = (
     "PRAGMA synchronous = FULL",
     "PRAGMA foreign_keys = ON",
     "PRAGMA busy_timeout = 5000",
+    "PRAGMA temp_store = MEMORY",  # else a statement that writes many rows writes a file beside it
 )
 
 BACKUPS_KEPT: Final = 2

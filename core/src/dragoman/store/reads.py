@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
 import attrs
 
@@ -14,11 +14,14 @@ from dragoman.store.codec import address_from_json, dump, event_from_json, lane_
 from dragoman.store.deliveries import COLUMNS, OPEN, delivery_from_row
 from dragoman.store.operations import Delivery, StoredEvent
 from dragoman.store.questions import Questions
+from dragoman.store.records import Newest
 
 
 @attrs.frozen
 class Reads(Questions):
-    """All queries, over one way to run them."""
+    """All queries, over one way to run them, and one for what many ask at once."""
+
+    _newest: Callable[[Newest], Awaitable[list[str]]]
 
     async def received(self, platform: str, after: int, limit: int) -> Sequence[StoredEvent]:
         """Return events of a platform that nobody has decided on, in order of receipt."""
@@ -174,17 +177,7 @@ class Reads(Questions):
 
     async def records(self, session_id: str, namespace: str, limit: int | None) -> Sequence[str]:
         """Return the newest items of the current generation, oldest first."""
-        rows = await self._query(
-            """
-            SELECT CAST(item AS BLOB) FROM records
-            WHERE session_id = ?1 AND namespace = ?2 AND item IS NOT NULL AND generation = (
-                SELECT max(generation) FROM records WHERE session_id = ?1 AND namespace = ?2
-            ) ORDER BY number DESC LIMIT ?3
-            """,
-            (session_id, namespace, -1 if limit is None else limit),
-        )
-        # Half an item is its runtime's affair; here it must not cost the rest.
-        return [row[0].decode(errors="replace") for row in reversed(rows)]
+        return await self._newest((session_id, namespace, -1 if limit is None else limit))
 
     async def value(self, component: str, name: str) -> str | None:
         """Return a component's named value."""

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 import attrs
 
-from dragoman.store.codec import storable
+from dragoman.store.codec import dump_rows, storable
 from dragoman.store.operations import AppendRecords, DeleteValue, PutValue
-from dragoman.store.transaction import Answer, Transaction
+from dragoman.store.past import Query
+from dragoman.store.transaction import Answer, Row, Transaction
+
+Newest: TypeAlias = tuple[str, str, int]
+"""A wish for the newest items of a session's namespace: so many, or with -1 all."""
 
 
 async def append_records(tx: Transaction, batch: Sequence[AppendRecords]) -> list[Answer]:
@@ -40,6 +45,37 @@ async def append_records(tx: Transaction, batch: Sequence[AppendRecords]) -> lis
         ],
     )
     return [stale.get(op.lease) for op in batch]
+
+
+async def newest(query: Query, asked: Sequence[Newest]) -> list[list[str]]:
+    """Return the items of each list's current generation, oldest first.
+
+    A list comes in one row, joined by NUL, which no item holds (`storable`): the database's thread
+    asks for the interpreter's lock at every row, and waits for it as long as the loop is busy.
+    """
+    answers: dict[Newest, list[str]] = {}
+    for limit in {one[2] for one in asked}:
+        alike = [one for one in asked if one[2] == limit]
+        rows = await query(
+            """
+            SELECT CAST((SELECT group_concat(item, char(0)) FROM (
+                SELECT item FROM records
+                WHERE session_id = value ->> 0 AND namespace = value ->> 1 AND item IS NOT NULL
+                    AND generation = (
+                        SELECT max(generation) FROM records
+                        WHERE session_id = value ->> 0 AND namespace = value ->> 1
+                    ) ORDER BY number DESC LIMIT ?2
+            )) AS BLOB) FROM json_each(?1) ORDER BY key
+            """,
+            (dump_rows(alike), limit),
+        )
+        answers.update(zip(alike, map(_items, rows), strict=True))
+    return [answers[one] for one in asked]
+
+
+def _items(row: Row) -> list[str]:
+    # Half an item is its runtime's affair; here it must not cost the rest.
+    return [] if row[0] is None else row[0].decode(errors="replace").split("\0")[::-1]
 
 
 @attrs.frozen

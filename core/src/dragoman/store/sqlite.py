@@ -6,6 +6,7 @@ import contextlib
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -15,11 +16,13 @@ import attrs
 
 from dragoman.errors import StoreUnavailable
 from dragoman.store.codec import bound
+from dragoman.store.gathering import Gathering
 from dragoman.store.lock import hold
 from dragoman.store.migrate import connect, migrate
 from dragoman.store.operations import Operation
 from dragoman.store.quarantine import quarantine
 from dragoman.store.reads import Reads
+from dragoman.store.records import newest
 from dragoman.store.transaction import Row
 from dragoman.store.writer import Writer
 
@@ -31,6 +34,7 @@ class SqliteStore:
     """Durable operations through `apply`, queries through `read`."""
 
     _writer: Writer
+    _writes: Gathering[Operation[Any]]
     read: Reads
     connections: tuple[aiosqlite.Connection, ...]
 
@@ -41,7 +45,7 @@ class SqliteStore:
         `dragoman.StoreUnavailable` when nothing of it was kept. A caller that is cancelled here
         may ask again: the operation is written all the same, and its answer is kept.
         """
-        return cast("ResultT", await self._writer.apply(operation))
+        return cast("ResultT", await self._writes.ask(operation))
 
     @property
     def commits(self) -> int:
@@ -67,23 +71,21 @@ async def open_sqlite(path: Path | None) -> AsyncIterator[SqliteStore]:
         if path:
             reader = await connect(str(path))
             stack.push_async_callback(_close, reader)
-            read = Reads(_over(reader, contextlib.nullcontext()))  # its thread takes one by one
+            query = _over(reader, contextlib.nullcontext())  # its thread takes one by one
             connections = (db, reader)
         else:
             # A second connection would see another database; reads wait for the writer.
-            read = Reads(_over(db, lock))
+            query = _over(db, lock)
+        writes = Gathering(writer.commit)
+        lists = Gathering(partial(newest, query))
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_write_shielded, writer)
+            tasks.start_soon(writes.run)
+            tasks.start_soon(lists.run)
             try:
-                yield SqliteStore(writer, read, connections)
+                yield SqliteStore(writer, writes, Reads(query, lists.ask), connections)
             finally:
-                writer.close()
-
-
-async def _write_shielded(writer: Writer) -> None:
-    # Whoever cancels the store's owner still gets what was accepted written.
-    with anyio.CancelScope(shield=True):
-        await writer.run()
+                writes.close()
+                lists.close()
 
 
 async def _close(db: aiosqlite.Connection) -> None:

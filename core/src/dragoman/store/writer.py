@@ -1,13 +1,7 @@
-"""Group commit: one task writes for everybody.
-
-It takes what is waiting, runs one set of statements per kind of operation, commits, and gives each
-caller its own answer. While it commits, the next group gathers. A caller that is cancelled stops
-waiting; its operation is written all the same.
-"""
+"""Group commit: one set of statements per kind of operation, and one commit for all of them."""
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -15,7 +9,6 @@ import aiosqlite
 import anyio
 import attrs
 
-from dragoman.errors import StoreError, StoreUnavailable
 from dragoman.store import (
     admission,
     approvals,
@@ -68,23 +61,6 @@ EXECUTORS: Final[dict[type[Operation[Any]], Executor]] = {
 }
 """How each kind is written, in the order in which a group runs them."""
 
-GROUP: Final = 400
-"""Operations of one commit at most: it bounds how long a caller waits for others."""
-
-
-@attrs.define(eq=False)
-class Waiting:
-    """An operation on its way, and the place for its answer."""
-
-    operation: Operation[Any]
-    done: anyio.Event = attrs.field(factory=anyio.Event)
-    answer: Answer = None
-
-    def settle(self, answer: Answer) -> None:
-        """Give the caller its answer."""
-        self.answer = answer
-        self.done.set()
-
 
 @attrs.define(eq=False)
 class Writer:
@@ -94,54 +70,9 @@ class Writer:
     _lock: anyio.Lock
     """Held while a transaction is open, where readers share its connection."""
     commits: int = 0
-    _waiting: list[Waiting] = attrs.field(factory=list)
-    _bell: anyio.Event = attrs.field(factory=anyio.Event)
-    _closing: bool = False
 
-    async def apply(self, operation: Operation[Any]) -> Answer:
-        """Write one operation; return when it is durable."""
-        if self._closing:
-            msg = "the store is closed"
-            raise StoreUnavailable(msg)
-        waiting = Waiting(operation)
-        self._waiting.append(waiting)
-        self._bell.set()
-        await waiting.done.wait()
-        if isinstance(waiting.answer, StoreError):
-            raise waiting.answer
-        return waiting.answer
-
-    def close(self) -> None:
-        """Take no more; `run` ends when all that waits is written."""
-        self._closing = True
-        self._bell.set()
-
-    async def run(self) -> None:
-        """Write until closed."""
-        while self._waiting or not self._closing:
-            if not self._waiting:
-                await self._bell.wait()
-                self._bell = anyio.Event()
-                continue
-            group, self._waiting = self._waiting[:GROUP], self._waiting[GROUP:]
-            await self._write(group)
-
-    async def _write(self, group: Sequence[Waiting]) -> None:
-        """Commit a group; where it fails as a whole, each operation is tried alone."""
-        try:
-            answers = await self._commit([waiting.operation for waiting in group])
-        except Exception as error:  # noqa: BLE001 - no operation may end the store for the others
-            if len(group) == 1 or _is_busy(error):
-                for waiting in group:
-                    waiting.settle(_unavailable(error))
-                return
-            for waiting in group:
-                await self._write([waiting])
-            return
-        for waiting, answer in zip(group, answers, strict=True):
-            waiting.settle(answer)
-
-    async def _commit(self, group: Sequence[Operation[Any]]) -> list[Answer]:
+    async def commit(self, group: Sequence[Operation[Any]]) -> list[Answer]:
+        """Write a group; return the answer of each when all are durable, or raise for none."""
         answers: dict[int, Answer] = {}
         async with self._lock:
             await self._rollback()  # of a group whose own roll-back failed
@@ -185,15 +116,3 @@ def rounds(group: Sequence[Operation[Any]]) -> Iterator[tuple[Executor, list[int
             ]
             yield executor, list(taken.values())
             waiting = later
-
-
-def _is_busy(error: Exception) -> bool:
-    """Whether another process kept the file locked: to try again at once would wait as long."""
-    code = getattr(error, "sqlite_errorcode", 0)
-    return bool(code & 0xFF == sqlite3.SQLITE_BUSY)
-
-
-def _unavailable(error: Exception) -> StoreUnavailable:
-    refusal = StoreUnavailable(f"not stored: {type(error).__name__}: {error}")
-    refusal.__cause__ = error
-    return refusal

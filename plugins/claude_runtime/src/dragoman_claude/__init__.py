@@ -14,8 +14,8 @@ from dragoman_claude.config import ClaudeConfig as ClaudeConfig
 
 @hookimpl
 def dragoman_runtimes() -> Iterable[Component[Any, Runtime]]:
-    """Register the runtime ``claude``."""
-    return (Component("claude", ClaudeConfig, _open, inspector=_inspector),)
+    """Register the runtime ``claude``; on trio the SDK leaves a generator open."""
+    return (Component("claude", ClaudeConfig, _open, backends=("asyncio",), inspector=_inspector),)
 
 
 @asynccontextmanager

@@ -87,7 +87,7 @@ class Recipe:
             or None,
             setting_sources=list(config.setting_sources),
             settings=json.dumps({"cleanupPeriodDays": _KEEP, **config.settings}),
-            sandbox=sandbox_settings(home, home.run.parent.parent) if config.sandbox else None,
+            sandbox=sandbox_settings(home, [home.run.parent.parent]) if config.sandbox else None,  # type: ignore[arg-type]  # more than typed
             permission_mode=config.permission_mode,
             add_dirs=list(config.add_dirs),
             hooks=merged,  # type: ignore[arg-type]  # the operator's may have any event

@@ -19,8 +19,8 @@ _SUB: Final = re.compile(r"subagents(/[A-Za-z0-9_-]+)+")
 def write_transcript(config: Path, cwd: Path, session_id: str, stored: Sequence[str]) -> Path:
     """Write what a program resumes from into its own configuration directory; return the file.
 
-    ``cwd`` is the directory that the program will work in. Blocks, for some 10 ms per 100 turns
-    and longer for files, and imports the SDK: call it in a worker thread.
+    ``cwd`` is the directory that the program will work in. Blocks, for some 20 ms with 300
+    turns and longer with files, and imports the SDK: call it in a worker thread.
     """
     main = _file(config, cwd, session_id)
     found = history.entries(stored)

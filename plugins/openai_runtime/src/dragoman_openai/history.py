@@ -49,18 +49,28 @@ class Limits:
     tokens: int | None = None
 
 
-def decode(stored: Iterable[str]) -> list[Item]:
-    """Return the items of records; what is no item is left out."""
-    items: list[Item] = []
-    for text in stored:
-        try:
-            value = json.loads(text)
-        except ValueError:
-            continue
-        if isinstance(value, dict):
-            value.pop(TAG, None)
-            items.append(value)
+def decode(stored: Sequence[str]) -> list[Item]:
+    """Return the items of records; what is no item is left out.
+
+    They are read in one go, which is faster, and one by one where one of them is broken.
+    """
+    items = _only_items(_value(f"[{','.join(stored)}]") or ())
+    if len(items) != len(stored):
+        items = _only_items(map(_value, stored))
+    for item in items:
+        item.pop(TAG, None)
     return items
+
+
+def _only_items(values: Iterable[Any]) -> list[Item]:
+    return [value for value in values if isinstance(value, dict)]
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
 
 
 def encode(item: object) -> str:

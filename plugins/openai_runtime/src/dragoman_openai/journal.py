@@ -33,6 +33,9 @@ from dragoman import (
 from dragoman.runtimes import UNKNOWN, TurnContext
 from dragoman_openai.session import RecordsSession
 
+TOO_LATE: Final = "Not run: the turn was stopped before this call began."
+"""What the model is told of a call that its turn's end came before."""
+
 _THREADED: Final = "__agents_sync_function_tool__"
 """How the SDK marks what calls a plain function."""
 
@@ -44,16 +47,20 @@ class Journal:
     """The journal of one turn. ``failed`` holds the ids of calls that raised: those stay begun.
 
     ``working`` has the tools that run now, by call: some go on although they were cancelled.
+    ``acting`` is from where a tool begins to where a model is asked again, ``stopped`` once the
+    turn is to end: no further call begins then.
     """
 
     host: TurnHost
     failed: set[str] = attrs.field(factory=set)
-    working: dict[str, str] = attrs.field(factory=dict)
+    working: dict[str, FunctionTool] = attrs.field(factory=dict)
+    acting: bool = False
+    stopped: bool = False
     _quiet: anyio.Event = attrs.field(factory=anyio.Event)
     _others: Iterator[int] = attrs.field(factory=lambda: itertools.count(1))
 
     @contextmanager
-    def works(self, call: ToolContext[Any], tool: str) -> Iterator[None]:
+    def works(self, call: ToolContext[Any], tool: FunctionTool) -> Iterator[None]:
         """Count a call as working."""
         self.working[call.tool_call_id] = tool
         try:
@@ -63,6 +70,14 @@ class Journal:
             if not self.working:
                 self._quiet.set()
 
+    def names(self) -> list[str]:
+        """Return the names of the tools that run now."""
+        return sorted({tool.qualified_name for tool in self.working.values()})
+
+    def may_end(self) -> bool:
+        """Whether a stop waits for what acts; an agent in a tool would go on to begin more."""
+        return self.acting and not any(map(is_agent, self.working.values()))
+
     async def quiet(self) -> None:
         """Wait until no call works any more."""
         while self.working:
@@ -71,6 +86,8 @@ class Journal:
 
     async def other_begins(self, tool: Tool) -> None:
         """Write down that a tool begins whose call the SDK does not describe; it is never ended."""
+        if self.stopped:
+            raise RuntimeFailed(FailureKind.TOOL, f"{tool.name} came too late: the turn is stopped")
         call = ToolCall(f"{tool.name}.{next(self._others)}", tool.name, "{}")
         if not isinstance(await self.host.tool_begins(call), ToolBegins):
             detail = f"an earlier attempt used {tool.name}, with an unknown outcome"
@@ -129,6 +146,11 @@ def journal_name(tool: FunctionTool) -> str:
     return tool.qualified_name if binding is None else f"{binding[0]}/{binding[1]}"
 
 
+def is_agent(tool: FunctionTool) -> bool:
+    """Whether a tool is an agent that is used as one."""
+    return getattr(tool, "_agent_instance", None) is not None
+
+
 def is_threaded(tool: object) -> bool:
     """Whether a tool is a plain function: the SDK runs it in a thread, and sets it no limit."""
     invoke = getattr(tool, "on_invoke_tool", None)
@@ -146,11 +168,14 @@ def _asking(tool: FunctionTool, name: str, rules: ToolRules) -> _Invoke:
             return decision.result
         if isinstance(decision, ToolUnknown):
             return UNKNOWN
+        if turn.journal.stopped:
+            await host.tool_ended(decision, TOO_LATE)
+            return TOO_LATE
         # Each call has a context object of its own: the keys are for this call alone.
         call.context = attrs.evolve(
             turn, call_key=decision.call_key, effect_key=decision.effect_key
         )
-        with turn.journal.works(call, tool.qualified_name):
+        with turn.journal.works(call, tool):
             work = asyncio.ensure_future(tool.on_invoke_tool(call, arguments))
             cancelled = await _until_done(work, wait=is_threaded(tool))
             result = work.result()

@@ -41,11 +41,12 @@ from dragoman_openai.journal import Journal, JournalledContext
 from dragoman_openai.last_event import Bounding
 from dragoman_openai.models import Models, make_models
 from dragoman_openai.past import OutsidePast, Past, SessionPast
+from dragoman_openai.run_hooks import TurnHooks
 from dragoman_openai.server_past import MARKS, ServerPast, unfit
 from dragoman_openai.session import NAMESPACE, RecordsSession
 from dragoman_openai.session_table import SessionTable
 from dragoman_openai.trimming import Trim, Trimming
-from dragoman_openai.turn import TurnHooks, TurnRun
+from dragoman_openai.turn import TurnRun
 from dragoman_openai.warmup import warm_up
 from dragoman_openai.writes import Writes
 

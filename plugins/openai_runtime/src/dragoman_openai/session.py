@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, cast
+import inspect
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import attrs
 from anyio import to_thread
@@ -14,11 +15,19 @@ from dragoman_openai.history import Item, Limits
 from dragoman_openai.writes import Writes
 
 if TYPE_CHECKING:
-    from agents import SessionSettings, TResponseInputItem
+    from agents import RunContextWrapper, SessionSettings, TResponseInputItem
 
 NAMESPACE: Final = "openai"
 _LOOP_SIZE: Final = 32 * 1024
 """Characters of records above which decoding goes to a worker thread."""
+
+MethodT = TypeVar("MethodT", bound=Callable[..., Any])
+
+
+def _known(method: MethodT) -> MethodT:
+    """Keep a method's signature with it: the SDK asks for all four before each read and write."""
+    method.__signature__ = inspect.signature(method)  # type: ignore[attr-defined]
+    return method
 
 
 @attrs.define(eq=False)
@@ -26,8 +35,8 @@ class RecordsSession:
     """One session's items, for one run.
 
     Reading is bounded and gives a history that a model service accepts; nothing that is stored is
-    ever changed. It knows its turn already, so no method takes the SDK's ``wrapper``: with it, the
-    SDK would look at the signatures of all four before each read and each write.
+    ever changed. All four methods take the SDK's ``wrapper``, as it asks of sessions that may serve
+    several runs; this one knows its turn already.
     """
 
     session_id: str
@@ -46,11 +55,15 @@ class RecordsSession:
 
     _newest_only: bool = attrs.field(default=False, init=False)
 
-    async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
+    @_known
+    async def get_items(
+        self, limit: int | None = None, *, wrapper: RunContextWrapper[Any] | None = None
+    ) -> list[TResponseInputItem]:
         """Return the history for a model; with ``limit``, exactly the newest items as stored.
 
         The SDK names a limit only to see what it stored last.
         """
+        del wrapper
         if limit is None:
             stored = await self._records.read(self._limits.items)
             items = _newest(stored) if self._newest_only else await self._shaped(stored)
@@ -59,13 +72,24 @@ class RecordsSession:
         newest = await self._records.read(min(limit, self._limits.items))
         return _typed(history.decode(newest))
 
-    async def add_items(self, items: list[TResponseInputItem]) -> None:
+    @_known
+    async def add_items(
+        self,
+        items: list[TResponseInputItem],
+        *,
+        wrapper: RunContextWrapper[Any] | None = None,
+    ) -> None:
         """Store items, all or none; durable on return."""
+        del wrapper
         if items:
             await self._add([cast("Item", item) for item in items])
 
-    async def pop_item(self) -> TResponseInputItem | None:
+    @_known
+    async def pop_item(
+        self, *, wrapper: RunContextWrapper[Any] | None = None
+    ) -> TResponseInputItem | None:
         """Take the newest item out of the history. What was stored is kept by the records."""
+        del wrapper
         stored = await self._records.read()
         if not stored:
             return None
@@ -73,8 +97,10 @@ class RecordsSession:
         newest = history.decode(stored[-1:])
         return _typed(newest)[0] if newest else None
 
-    async def clear_session(self) -> None:
+    @_known
+    async def clear_session(self, *, wrapper: RunContextWrapper[Any] | None = None) -> None:
         """Begin an empty history. What was stored is kept by the records."""
+        del wrapper
         await self._begin_anew(())
 
     def keep_last_turn(self) -> None:

@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import attrs
-from agents import (
-    FunctionTool,
-    InputGuardrailTripwireTriggered,
-    RunHooks,
-    Runner,
-    RunState,
-    ToolCallOutputItem,
-)
+from agents import InputGuardrailTripwireTriggered, Runner, RunState, ToolCallOutputItem
 
 from dragoman import (
     ApprovalState,
@@ -28,23 +18,23 @@ from dragoman import (
     Finished,
     InputConsumed,
     Paused,
-    Records,
     RunEnd,
     RunEvent,
-    RuntimeFailed,
-    StoreError,
     TextBlock,
     TextDelta,
     TurnRequest,
 )
 from dragoman.runtimes import Feed
-from dragoman_openai import errors, pauses, refused
+from dragoman_openai import errors, pauses
 from dragoman_openai.client import run_config
 from dragoman_openai.config import OpenAIConfig
+from dragoman_openai.cut_off import CutOff
 from dragoman_openai.errors import Refusals
 from dragoman_openai.graph import Graph
 from dragoman_openai.journal import JournalledContext
 from dragoman_openai.past import Past
+from dragoman_openai.reading import Reader
+from dragoman_openai.run_hooks import TurnHooks
 from dragoman_openai.stream import Translator
 from dragoman_openai.trimming import Trim
 from dragoman_openai.writes import Writes
@@ -52,83 +42,14 @@ from dragoman_openai.writes import Writes
 if TYPE_CHECKING:
     from agents import (
         Agent,
-        AgentBase,
         ModelProvider,
-        ModelResponse,
-        RunContextWrapper,
         RunResultStreaming,
-        Tool,
+        StreamEvent,
         ToolErrorFormatterArgs,
     )
 
-DRAIN: Final = 2.0
-"""Seconds that a cancelled run gets to end."""
-
-
-async def _nothing() -> None:
-    return None
-
-
-@attrs.define(eq=False)
-class TurnHooks(RunHooks[JournalledContext]):
-    """Writes down at the moment it happens what the SDK tells of a run.
-
-    That is who a conversation was handed to, and which tools begin that cannot ask the journal
-    themselves.
-    """
-
-    _records: Records
-    _writes: Writes
-    _trim: Trim
-    boundary: Callable[[], Awaitable[None]] = attrs.field(default=_nothing)
-    """Awaited between a tool and the next call of the model."""
-
-    async def on_llm_end(
-        self,
-        context: RunContextWrapper[JournalledContext],
-        agent: Agent[JournalledContext],
-        response: ModelResponse,
-    ) -> None:
-        """Learn from the provider's count how large requests are."""
-        del context
-        self._trim.learn(agent, response)
-
-    async def on_handoff(
-        self,
-        context: RunContextWrapper[JournalledContext],
-        from_agent: Agent[JournalledContext],
-        to_agent: Agent[JournalledContext],
-    ) -> None:
-        """Store the name of the agent that goes on."""
-        del context, from_agent
-        await self._writes(lambda: self._records.append([to_agent.name]))
-
-    async def on_tool_end(
-        self,
-        context: RunContextWrapper[JournalledContext],
-        agent: AgentBase[JournalledContext],
-        tool: Tool,
-        result: object,
-    ) -> None:
-        """Look for what people have said meanwhile: the run may stop here for them."""
-        del context, agent, tool, result
-        await self.boundary()
-
-    async def on_tool_start(
-        self,
-        context: RunContextWrapper[JournalledContext],
-        agent: AgentBase[JournalledContext],
-        tool: Tool,
-    ) -> None:
-        """Journal what is no function tool; the SDK waits for this before it begins."""
-        del agent
-        if not isinstance(tool, FunctionTool):
-            await context.context.journal.other_begins(tool)
-
-    async def last_agent(self) -> str | None:
-        """Return the name of who the conversation was handed to last."""
-        newest = await self._records.read(1)
-        return newest[0] if newest else None
+DOWN: Final = 2.0
+"""Seconds after which the log names the tools that a turn waits for."""
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -159,15 +80,25 @@ class TurnRun:
     """The messages for which the run was stopped at a boundary."""
     _left: int = attrs.field(init=False)
     """Model calls that the turn may still make."""
-    _unwritten: list[RunResultStreaming] = attrs.field(factory=list, init=False)
     _held: list[RunEvent] = attrs.field(factory=list, init=False)
-    _refused: bool = attrs.field(default=False, init=False)
-    """Whether an input guardrail refused what the turn was asked."""
+    _reader: Reader = attrs.field(init=False)
+    _cut_off: CutOff = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._translator = Translator(self.graph.handoff_tools, self.context.journal.failed)
+        journal, turn_id = self.context.journal, self.context.turn_id
+        self._translator = Translator(self.graph.handoff_tools, journal.failed)
         self._left = self.config.max_turns
         self.hooks.boundary = self._look
+        self._reader = Reader(journal, self.clock, self.log, turn_id)
+        self._cut_off = CutOff(
+            past=self.past,
+            shown=self._translator,
+            veiled=self.graph.guarded,
+            messages=len(self.context.inputs),
+            writes=self.writes,
+            log=self.log,
+            turn_id=turn_id,
+        )
 
     async def run(self) -> None:
         """Run to the end of the stream and close the feed; cancelling ends the run first."""
@@ -176,17 +107,17 @@ class TurnRun:
             end = await self._run_safely()
         finally:
             with anyio.CancelScope(shield=True):
-                await self._store_what_was_shown(end)
+                await self._cut_off.store(end)
                 await self._tools_down()
         self.feed.close(end)
 
     async def _tools_down(self) -> None:
         """Wait for tools that go on although they were cancelled: the turn is over when they are."""
         journal = self.context.journal
-        with self.clock.move_on_after(DRAIN) as scope:
+        with self.clock.move_on_after(DOWN) as scope:
             await journal.quiet()
         if scope.cancelled_caught:
-            tools = ", ".join(sorted(set(journal.working.values())))
+            tools = ", ".join(journal.names())
             self.log.warning("turn %s ends when its tools do: %s", self.context.turn_id, tools)
             await journal.quiet()
 
@@ -204,7 +135,7 @@ class TurnRun:
 
     def _failed(self, error: BaseException) -> Failed:
         """Return the end of a run that raised; a history that is refused for good is told apart."""
-        self._refused = isinstance(error, InputGuardrailTripwireTriggered)
+        self._cut_off.refused = isinstance(error, InputGuardrailTripwireTriggered)
         end = errors.classify(error)
         again = self.refusals.repeated(self.past.session.session_id, error)
         if again or errors.is_broken_history(error):
@@ -223,7 +154,7 @@ class TurnRun:
         try:
             return await self._stream(await self._agent(), await self.past.start())
         except Exception as error:
-            await self._store_what_ran()
+            await self._cut_off.store_runs()
             if not await self.past.mended(error):
                 raise
         return await self._stream(await self._agent(), await self.past.start())
@@ -260,20 +191,18 @@ class TurnRun:
                 call_model_input_filter=self.trim if self.trim.wanted else None,
             ),
         )
-        self._unwritten.append(result)
-        events = result.stream_events()
-        try:
-            async for event in events:
-                for translated in self._translator.translate(event):
-                    self._show(translated)
-        finally:
-            await self._settle(result, events)
+        self._cut_off.runs.append(result)
+        await self._reader.read(result, self._take)
         self._left -= result.current_turn
         end = self._end_of(result)
         if end is None or isinstance(end, Finished | Paused):
-            self._unwritten.remove(result)
+            self._cut_off.runs.remove(result)
             await self.past.ended(result, finished=isinstance(end, Finished))
         return end
+
+    def _take(self, event: StreamEvent) -> None:
+        for translated in self._translator.translate(event):
+            self._show(translated)
 
     async def _look(self) -> None:
         """Let the run stop at this boundary if people have said something that it may take in."""
@@ -288,23 +217,6 @@ class TurnRun:
         self.feed.put(InputConsumed(self._offered))
         self._offered = ()
         await self.feed.taken()
-
-    async def _settle(self, result: RunResultStreaming, events: object) -> None:
-        """End the SDK's own tasks, which no scope of ours holds."""
-        task = result.run_loop_task
-        if task is None or not task.done():
-            result.cancel()
-        with (
-            anyio.CancelScope(shield=True),
-            self.clock.move_on_after(DRAIN) as scope,
-            suppress(Exception),  # what the run raised has been seen, or does not matter now
-        ):
-            if isinstance(events, AsyncGenerator):
-                await events.aclose()
-            async for _ in result.stream_events():
-                pass
-        if scope.cancelled_caught:
-            self.log.error("turn %s: the run did not end within %g s", self.context.turn_id, DRAIN)
 
     def _end_of(self, result: RunResultStreaming) -> RunEnd | None:
         """Return how a stream that raised nothing has ended; ``is_complete`` would not say."""
@@ -343,52 +255,3 @@ class TurnRun:
         """Note that a call raised; the SDK's own words go to the model."""
         if failure.kind == "tool_exception":
             self.context.journal.failed.add(failure.call_id)
-
-    async def _store_what_was_shown(self, end: RunEnd) -> None:
-        """Leave in the history what people saw and the SDK has not stored, and mark it."""
-        await self.writes.settled()
-        if isinstance(end, Finished | Paused):
-            return
-        if isinstance(end, Failed) and end.kind is FailureKind.CONTEXT_OVERFLOW:
-            await self._store_as_far_as_possible(self.past.take_back)
-            return
-        await self._store_what_ran()
-        if self._refused:
-            tools = dict.fromkeys(self._translator.calls().values())
-            await self._add(refused.mark(len(self.context.inputs), tools))
-            return
-        session = self.past.session
-        shown = self._translator.texts(skip=session.stored_messages)
-        if self.graph.guarded:  # held back from people, and so from the history
-            shown = []
-        cut = [
-            tool
-            for identity, tool in self._translator.calls().items()
-            if identity not in session.stored_calls
-        ]
-        mark = f"[interrupted while running {', '.join(cut)}]" if cut else "[interrupted]"
-        too_long = isinstance(end, Failed) and end.kind is FailureKind.TURN_LIMIT
-        if too_long:
-            mark = "[stopped: this took more steps than allowed]"
-        text = "\n\n".join(part for part in shown if part.strip())
-        if text or cut or too_long:
-            await self._add({"role": "assistant", "content": f"{text}\n{mark}".lstrip()})
-
-    async def _add(self, item: Any) -> None:
-        await self._store_as_far_as_possible(lambda: self.past.session.add_items([item]))
-
-    async def _store_what_ran(self) -> None:
-        """Let the past have what runs did that did not end as they should."""
-        while self._unwritten:
-            result = self._unwritten.pop(0)
-            await self._store_as_far_as_possible(partial(self.past.ended, result, finished=False))
-
-    async def _store_as_far_as_possible(self, write: Callable[[], Awaitable[None]]) -> None:
-        try:
-            await write()
-        except (StoreError, RuntimeFailed) as error:
-            self.log.warning(
-                "turn %s: what was shown could not be stored (%s)",
-                self.context.turn_id,
-                type(error).__name__,
-            )

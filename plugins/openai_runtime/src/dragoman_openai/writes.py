@@ -6,6 +6,7 @@ therefore runs in the turn's task group, shielded; the SDK's task only waits for
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
 
@@ -30,18 +31,18 @@ class _Write:
 
 @attrs.define(eq=False)
 class Writes:
-    """The writes of one turn, one after another."""
+    """The writes of one turn, one after another: a task carries out what there is, and ends."""
 
     _tasks: TaskGroup
     _clock: Clock
-    _lock: anyio.Lock = attrs.field(factory=anyio.Lock)
-    _open: set[_Write] = attrs.field(factory=set)
+    _open: deque[_Write] = attrs.field(factory=deque)
 
     async def __call__(self, operation: Operation) -> None:
         """Carry out ``operation``; return when it is done, and raise what it raised."""
         write = _Write(operation)
-        self._open.add(write)
-        self._tasks.start_soon(self._carry_out, write)
+        self._open.append(write)
+        if len(self._open) == 1:
+            self._tasks.start_soon(self._carry_out)
         await write.done.wait()
         if write.error is not None:
             raise write.error
@@ -51,19 +52,20 @@ class Writes:
         for write in tuple(self._open):
             await write.done.wait()
 
-    async def _carry_out(self, write: _Write) -> None:
-        with anyio.CancelScope(shield=True):
+    async def _carry_out(self) -> None:
+        while self._open:
+            write = self._open[0]
             try:
-                async with self._lock:
-                    await self._bounded(write.operation)
+                await self._bounded(write.operation)
             except Exception as error:  # noqa: BLE001 - handed to the one who waits
                 write.error = error
             finally:
-                self._open.discard(write)
+                self._open.popleft()
                 write.done.set()
 
     async def _bounded(self, operation: Operation) -> None:
         with self._clock.move_on_after(DEADLINE) as scope:
+            scope.shield = True
             await operation()
         if scope.cancelled_caught:
             msg = f"a write to the session's records took more than {DEADLINE:g} s"
