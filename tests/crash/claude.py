@@ -194,7 +194,7 @@ CLAUDE: Final = Deployment(
     said=SAID,
     open=_opened,
     recovery="retry",
-    sampled=True,
+    sampled="passages",
     sites=SITES,
     effects=2,
 )

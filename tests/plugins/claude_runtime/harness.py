@@ -36,7 +36,8 @@ class ClaudeHarness:
     programs: int = 1
     secrets: tuple[str, ...] = (KEY,)
     cannot: dict[str, str] = attrs.field(factory=dict)
-    transcripts: str = "store"
+    changes: dict[str, Any] = attrs.field(factory=dict)
+    """What a test wants otherwise of the runtime's table."""
 
     @property
     def component(self) -> Component[Any, Any]:
@@ -45,7 +46,7 @@ class ClaudeHarness:
 
     def config(self, *, reachable: bool = True, hasty: bool = False) -> ClaudeConfig:
         silence = {"silence": 0.3} if hasty else {}
-        return ClaudeConfig(
+        config = ClaudeConfig(
             instructions="Help.",
             model="claude-sonnet-5",
             thinking="adaptive",
@@ -54,9 +55,9 @@ class ClaudeHarness:
             functions=(f"{TOOLS}:act", f"{TOOLS}:act_if_allowed"),
             ask=("mcp__gateway__act_if_allowed",),
             environment={"CLAUDE_CODE_MAX_RETRIES": "0"},
-            transcripts=self.transcripts,
             programs=ProgramsTable(memory=max(256, self.programs * EACH), **silence),
         )
+        return attrs.evolve(config, **self.changes)
 
     def script(self, said: str, *steps: Step) -> None:
         self.page.book.add(said, steps)

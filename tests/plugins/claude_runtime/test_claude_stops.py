@@ -130,7 +130,7 @@ def decided(asked):
 @pytest.mark.parametrize("transcripts", ["store", "local"])
 async def test_a_question_that_is_withdrawn_is_not_asked_again(judged, transcripts):
     """D9, FC-RST-04: the next message is answered in its own right, and can ask for itself."""
-    judged.transcripts = transcripts
+    judged.changes = {"transcripts": transcripts}
     async with staged(judged) as stage, stage.opened() as runtime:
         session = stage.session()
         stage.script("pay", Act("paying", asks=True))
