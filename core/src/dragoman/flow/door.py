@@ -100,6 +100,7 @@ class Door:
         self._presses.answer(event, "" if said else NO_BUTTON)
         if said is None:
             reason = "no such button any more"
+            self._log.info("event %d: %s", stored.id, reason, extra=_ids(stored))
             return await self.end(stored, EventState.IGNORED, reason, entry[1])
         return await self._message(said, *entry)
 
