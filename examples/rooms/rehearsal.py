@@ -55,7 +55,9 @@ def heard(messages: list[dict[str, Any]]) -> tuple[str, list[str]]:
         for block in blocks if message["role"] == "user" else ():
             if block["type"] == "tool_result":
                 returned.append(words_of(block["content"]))
-            elif block["type"] == "text" and not block["text"].startswith(("<system-", "Continue ")):
+            elif block["type"] == "text" and not block["text"].startswith(
+                ("<system-", "Continue ")
+            ):
                 said, returned = block["text"], []
     return said, returned
 

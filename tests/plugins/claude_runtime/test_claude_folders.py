@@ -140,9 +140,19 @@ async def test_settings_of_a_project_run_programs_once_they_are_asked_for(folder
     async with house(folders_server, setting_sources=("project",)) as home:
         ann = home.session()
         traps(home, ann, marker)
-        put(home.workspace(ann), ".claude/settings.json", json.dumps(
-            {"hooks": {"UserPromptSubmit": [{"hooks": [
-                {"type": "command", "command": leaves(marker, "hook")}]}]}}))
+        put(
+            home.workspace(ann),
+            ".claude/settings.json",
+            json.dumps(
+                {
+                    "hooks": {
+                        "UserPromptSubmit": [
+                            {"hooks": [{"type": "command", "command": leaves(marker, "hook")}]}
+                        ]
+                    }
+                }
+            ),
+        )
         await home.say(ann, "hello")
         assert "hook" in marker.read_text()
         assert f"{CANARY} CLAUDE.md" in home.sent

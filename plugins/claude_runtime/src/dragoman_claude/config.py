@@ -189,7 +189,8 @@ class ClaudeConfig:
     )
     deny: tuple[str, ...] = attrs.field(
         default=(),
-        validator=_whole_tools, metadata=_help("tools that never run, before all of ask and allow")
+        validator=_whole_tools,
+        metadata=_help("tools that never run, before all of ask and allow"),
     )
     read_only_tools: tuple[str, ...] = attrs.field(
         default=(),
@@ -213,7 +214,11 @@ class ClaudeConfig:
     )
     api_key: Secret | None = attrs.field(
         default=None,
-        metadata=_help("the key of the model service; needed unless base_url is set", init=True),
+        metadata=_help(
+            "the key of the model service; needed unless base_url is set",
+            init=True,
+            example={"env": "ANTHROPIC_API_KEY"},
+        ),
     )
     base_url: str | None = attrs.field(
         default=None,
