@@ -90,6 +90,14 @@ def repository(folder, marker):
     put(folder, ".git/HEAD", f"ref: refs/heads/{CANARY}\n")
 
 
+def committed(folder, name, text):
+    """Make the folder a repository that holds a file."""
+    put(folder, name, text)
+    who = ("-c", "user.name=An Operator", "-c", "user.email=operator@example.org")
+    for words in (("init", "-q"), ("add", name), ("commit", "-qm", "First.")):
+        subprocess.run(["git", "-C", folder, *who, *words], check=True)
+
+
 @pytest.fixture
 def marker(tmp_path, monkeypatch):
     """A file to which every trap adds a line; the gateway's own home is one as well."""
@@ -140,9 +148,19 @@ async def test_settings_of_a_project_run_programs_once_they_are_asked_for(folder
     async with house(folders_server, setting_sources=("project",)) as home:
         ann = home.session()
         traps(home, ann, marker)
-        put(home.workspace(ann), ".claude/settings.json", json.dumps(
-            {"hooks": {"UserPromptSubmit": [{"hooks": [
-                {"type": "command", "command": leaves(marker, "hook")}]}]}}))
+        put(
+            home.workspace(ann),
+            ".claude/settings.json",
+            json.dumps(
+                {
+                    "hooks": {
+                        "UserPromptSubmit": [
+                            {"hooks": [{"type": "command", "command": leaves(marker, "hook")}]}
+                        ]
+                    }
+                }
+            ),
+        )
         await home.say(ann, "hello")
         assert "hook" in marker.read_text()
         assert f"{CANARY} CLAUDE.md" in home.sent
