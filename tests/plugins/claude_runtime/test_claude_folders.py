@@ -2,13 +2,10 @@
 
 import json
 import subprocess
-import sys
 
-import anyio
 import pytest
 
-from dragoman.testing.runtime_script import Say
-from peers.claude_server import Call, ClaudeServer
+from peers.claude_server import ClaudeServer
 from plugins.claude_runtime.attacks import house
 
 pytestmark = pytest.mark.anyio
