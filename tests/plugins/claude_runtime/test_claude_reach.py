@@ -88,13 +88,14 @@ async def test_a_command_reaches_what_the_gateways_user_does(reach_server):
         (home.workspace(bob) / "theirs.txt").write_text(CANARY)
         await home.say(bob, "hello")
         [other] = home.runs()
-        look = (
-            f"cat {home.workspace(bob)}/theirs.txt; ls {other}; echo $CLAUDE_CODE_MESSAGING_TOKEN"
-        )
-        [told] = await home.call(ann, bash(look))
+        token = "echo $CLAUDE_CODE_MESSAGING_TOKEN"
+        look = f"cat {home.workspace(bob)}/theirs.txt; ls {other}; {token}"
+        gateways = f"tr '\\0' '\\n' < /proc/{os.getpid()}/environ | cut -d= -f1"
+        told, names = await home.call(ann, bash(look), bash(gateways))
         assert CANARY in told
         assert "settings.json" in told
         assert re.search(r"\\n[0-9a-f]{32}", told)
+        assert "PATH" in names
 
 
 async def test_no_argument_holds_a_secret_or_the_instructions(reach_server):
