@@ -98,26 +98,23 @@ async def test_an_agent_that_is_asked_has_the_tools_of_its_conversation(apart_se
     async with house(apart_server, **tools) as home:
         ann, bob = home.session(), home.session()
         (home.workspace(bob) / "theirs.txt").write_text("CANARY")
-        for session, kind in ((ann, "general-purpose"), (bob, "statusline-setup")):
-            inner = {"description": "d", "prompt": f"inner {session.id}", "subagent_type": kind}
-            home.stage.script(f"ask {session.id}", Call("Agent", arguments=inner), Say(("Done.",)))
-            calls = (
-                Call("Read", arguments={"file_path": str(home.workspace(bob) / "theirs.txt")}),
-                Call("whose", arguments={"word": session.id}),
-                Call("Bash", arguments={"command": "echo CANARY"}),
-                Call("Edit", arguments={"file_path": "x", "old_string": "", "new_string": "x"}),
-            )
-            home.stage.script(f"inner {session.id}", *calls, Say((f"Inner {session.id}.",)))
-        talk = await home.say(ann, f"ask {ann.id}")
-        assert talk.texts == ["Done."]
+        calls = (
+            Call("Read", arguments={"file_path": str(home.workspace(bob) / "theirs.txt")}),
+            Call("whose", arguments={"word": "inner"}),
+            Call("Bash", arguments={"command": "echo CANARY"}),
+            Call("Edit", arguments={"file_path": "x", "old_string": "", "new_string": "x"}),
+        )
+        home.stage.script("inner", *calls, Say(("Inner words.",)))
+        kinds = ("general-purpose", "statusline-setup", "Explore")
+        inner = {"description": "d", "prompt": "inner"}
+        asked = [("Agent", {**inner, "subagent_type": kind}) for kind in kinds]
+        for result in await home.call(ann, *asked):
+            assert "Inner words." in result
         own = {"Agent", "Read", *(f"mcp__gateway__{name}" for name in ("whose", "read_file"))}
         assert {tool["name"] for body in home.bodies for tool in body["tools"]} == own
         whose = [text for text in told(home) if text.startswith("{")]
         assert {json.loads(text)["session"] for text in whose} == {ann.id}
         assert "CANARY" not in "".join(told(home))
-        assert len(await home.call(bob, ("Agent", {"description": "d", "prompt": "inner x"}))) == 1
-        offered = {tool["name"] for body in home.bodies for tool in body["tools"]}
-        assert offered == own
 
 
 def told(home):
@@ -127,14 +124,16 @@ def told(home):
 
 async def test_an_agent_stays_in_the_folder_of_its_conversation(apart_server):
     """D11: a copy of the repository around the folder would hold what is others'."""
-    async with house(apart_server, tools=("Agent", "Read")) as home:
+    tools = ("Agent", "Read", "EnterWorktree")
+    async with house(apart_server, tools=tools, allow=("EnterWorktree",)) as home:
         ann = home.session()
         committed(home.root, "operators.txt", "CANARY")
         inner = {"description": "d", "prompt": "inner", "subagent_type": "general-purpose"}
         look = Call("Read", arguments={"file_path": "operators.txt"})
         home.stage.script("inner", look, Say(("Nothing.",)))
-        [refused] = await home.call(ann, ("Agent", {**inner, "isolation": "worktree"}))
-        assert "without isolation" in refused
+        ways = ("Agent", {**inner, "isolation": "worktree"}), ("EnterWorktree", {"name": "x"})
+        for refused in await home.call(ann, *ways):
+            assert "in the folder of this conversation" in refused
         [asked] = await home.call(ann, ("Agent", inner))
         assert "Nothing." in asked
         assert "CANARY" not in home.sent
