@@ -238,7 +238,11 @@ class ClaudeConfig:
         metadata=_help("whose settings files are read as well; project ones may run programs"),
     )
     permission_mode: Literal["default", "acceptEdits", "dontAsk"] = attrs.field(
-        default="default", metadata=_help("the SDK's rule for what neither ask nor allow names")
+        default="default",
+        metadata=_help(
+            "what neither ask nor allow names: default asks a person, acceptEdits lets files be "
+            "changed, dontAsk refuses"
+        ),
     )
     add_dirs: tuple[Path, ...] = attrs.field(
         default=(), metadata=_help("folders that file tools reach beside the conversation's own")
