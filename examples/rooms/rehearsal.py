@@ -95,7 +95,7 @@ def events(answer: str | dict[str, Any], model: str) -> Iterator[dict[str, Any]]
 class Model(BaseHTTPRequestHandler):
     """Answers as the model service does."""
 
-    def do_POST(self) -> None:  # noqa: N802 - the name that http.server calls
+    def do_POST(self) -> None:
         """Decide what comes next, and stream it."""
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         said, returned = heard(body["messages"])
