@@ -144,7 +144,7 @@ def look_behind(
         if unpaired := _unpaired(asked["input"]):
             yield f"a model was told halves of calls: {unpaired}"
     yield from _stored_wrongly(folder / "dragoman.db", people)
-    yield from _done_wrongly(folder / "done", peer, said, judgement)
+    yield from done_wrongly(folder / "done", peer, said, judgement)
 
 
 def _unpaired(items: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -169,10 +169,10 @@ def _stored_wrongly(file: Path, people: Mapping[str, Sequence[str]]) -> Iterator
         yield f"stored is {last}"
 
 
-def _done_wrongly(
+def done_wrongly(
     file: Path, peer: WirePeer, said: Sequence[Said], judgement: Judgement
 ) -> Iterator[str]:
-    """What a tool does is done once; or less, where people are told of the interruption."""
+    """Say what was not done once; or less, where people are told of the interruption."""
     done = Counter(file.read_text().split() if file.exists() else ())
     shown = [one.text for one in peer.visible()]
     for what, answer in DONE.items():

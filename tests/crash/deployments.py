@@ -32,6 +32,8 @@ class Set:
     files: Mapping[str, str] = MappingProxyType({})
     look_behind: Callable[[Path, Judgement], Sequence[str]] = lambda _folder, _judgement: ()
     """Returns what is wrong in the gateway's folder, and at peers that people do not see."""
+    look_dead: Callable[[Path], Sequence[str]] = lambda _folder: ()
+    """Returns what a kill has left that it may not, before the next life begins."""
 
 
 @attrs.frozen(kw_only=True)

@@ -66,6 +66,7 @@ class Trial:
     _conductor: Conductor = attrs.field(init=False)
     _scars: list[Scar] = attrs.field(init=False, factory=list)
     _uncertain: int = attrs.field(init=False, default=0)
+    _left: list[str] = attrs.field(init=False, factory=list)
 
     def run(self) -> Outcome:
         """Run it to its end."""
@@ -93,6 +94,7 @@ class Trial:
             if not self._conductor.killed.is_set():
                 return hung
             self._scars.append(self._scar(stage))
+            self._left += stage.look_dead(self.folder)
         self._conductor.stand_back()
         self._gateway.start()
         return self._until_over(stage, gate)
@@ -191,7 +193,7 @@ gate = "{gate.address}"
             uncertain=self._uncertain,
             explained=tuple(explained),
             hung=hung,
-            found=tuple(stage.look_behind(self.folder, judgement)),
+            found=(*self._left, *stage.look_behind(self.folder, judgement)),
             log=self._gateway.log,
             seconds=seconds,
         )

@@ -157,3 +157,24 @@ async def test_calls_of_one_message_are_asked_about_one_after_the_other(judged):
 
 def decided(asked):
     return Decision(asked.call_id, asked.tool, ApprovalState.APPROVED)
+
+
+@pytest.mark.parametrize("transcripts", ["store", "local"])
+async def test_a_question_that_is_withdrawn_is_not_asked_again(judged, transcripts):
+    """D9, FC-RST-04: the next message is answered in its own right, and can ask for itself."""
+    judged.changes = {"transcripts": transcripts}
+    async with staged(judged) as stage, stage.opened() as runtime:
+        session = stage.session()
+        stage.script("pay", Act("paying", asks=True))
+        first = await stage.say(runtime, "pay", session=session)
+        assert isinstance(first.end, Paused)
+        stage.script("delete", Act("deleting", asks=True), Say(("Deleted.",)))
+        second = await stage.say(runtime, "delete", session=session)
+        assert [json.loads(one.arguments)["what"] for one in second.grammar.asked] == ["deleting"]
+        third = await stage.go_on(runtime, second, *map(decided, second.grammar.asked))
+    assert third.end == Finished()
+    assert judged.page.effects == ["deleting"]
+    assert len(judged.page.asked) == 3
+    [withdrawn, done] = of_role(judged.page.asked[-1], "tool")
+    assert "withdrawn" in withdrawn
+    assert done == outcome("deleting")

@@ -36,7 +36,7 @@ from dragoman_claude.client import Client
 from dragoman_claude.conversation import Conversation
 from dragoman_claude.gate import Door, Gate, Rules
 from dragoman_claude.history import State
-from dragoman_claude.home import Homes
+from dragoman_claude.home import Home, Homes
 from dragoman_claude.options import Recipe
 from dragoman_claude.pool import Pool
 from dragoman_claude.prompts import prompt, prompt_id
@@ -45,7 +45,7 @@ from dragoman_claude.spending import Budget, Meter, Spent
 from dragoman_claude.stream import Translator
 from dragoman_claude.tools import Function, Toolbox
 from dragoman_claude.transcript import Mirror, Transcript
-from dragoman_claude.transcript_file import write_transcript
+from dragoman_claude.transcript_file import close_waiting, write_transcript
 
 if TYPE_CHECKING:
     from claude_agent_sdk import Message
@@ -215,6 +215,9 @@ class TurnRun:
             meter=Meter(self._spent.totals if shop.local else {}),
         )
         self._enter(one)
+        if state.newest is not None and self.request.saved is None:
+            items = [*items, *await self._withdraw(home, claude_id, state.newest, items)]
+            state = history.read_state(items)
         if state.resumable and not shop.local:
             write = partial(write_transcript, home.config, home.workspace, claude_id, items)
             await to_thread.run_sync(write)
@@ -231,6 +234,23 @@ class TurnRun:
         )
         await one.client.start(shop.tasks, options, shop.recipe.config.programs.start_timeout)
         return one
+
+    async def _withdraw(
+        self, home: Home, claude_id: str, newest: str, items: Sequence[str]
+    ) -> list[str]:
+        """Close what waits for a decision that nobody will make; return the items of that."""
+        if self.shop.local:
+            close = partial(close_waiting, home.config, home.workspace, claude_id, newest)
+            closed = [
+                history.mark(each["uuid"], told=False) for each in await to_thread.run_sync(close)
+            ]
+        else:
+            lines = history.entries(items).get(None, [])
+            made = history.withdrawn(lines, newest)
+            closed = [history.entry_item(each, None) for each in made]
+        if closed:
+            await self._records.append(closed)
+        return closed
 
     def _enter(self, one: Conversation) -> None:
         """Let what the program says, asks and calls reach this turn."""
