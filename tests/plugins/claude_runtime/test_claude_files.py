@@ -98,21 +98,21 @@ REFUSED = (
 
 
 async def test_what_is_its_programs_own_is_not_read_either(files_server):
-    """D11: keys, sockets, settings and instructions of programs; of another's, nothing at all."""
+    """D11: neither keys nor settings, of whichever program; but for the own transcript."""
     async with house(files_server, tools=READING, settings={"env": {"ODD": CANARY}}) as home:
         ann, bob = home.session(), home.session()
         await home.say(ann, "hello")
         [own] = home.runs()
         await home.say(bob, "hello")
         [other] = home.runs() - {own}
-        transcripts = [path for path in other.rglob("*.jsonl") if path.is_file()]
-        assert transcripts
+        [mine], [theirs] = (list(run.rglob("*.jsonl")) for run in (own, other))
         keys = [path for run in (own, other) for path in run.rglob("*.key")]
         assert len(keys) == 2
         given = [run / name for run in (own, other) for name in ("settings.json", "instructions")]
         configs = [run / "config" / ".claude.json" for run in (own, other)]
-        for told in await home.call(ann, *map(read, (*transcripts, *keys, *given, *configs))):
+        for told in await home.call(ann, *map(read, (theirs, *keys, *given, *configs))):
             assert told.startswith('"Claude requested permissions to read from ')
+        assert "hello" in (await home.call(ann, read(mine)))[0]
 
 
 async def test_edits_that_nobody_is_asked_about_stay_in_the_folder(files_server):

@@ -2,13 +2,10 @@
 
 import json
 import subprocess
-import sys
 
-import anyio
 import pytest
 
-from dragoman.testing.runtime_script import Say
-from peers.claude_server import Call, ClaudeServer
+from peers.claude_server import ClaudeServer
 from plugins.claude_runtime.attacks import house
 
 pytestmark = pytest.mark.anyio
@@ -90,6 +87,14 @@ def repository(folder, marker):
     put(folder, ".git/HEAD", f"ref: refs/heads/{CANARY}\n")
 
 
+def committed(folder, name, text):
+    """Make the folder a repository that holds a file."""
+    put(folder, name, text)
+    who = ("-c", "user.name=An Operator", "-c", "user.email=operator@example.org")
+    for words in (("init", "-q"), ("add", name), ("commit", "-qm", "First.")):
+        subprocess.run(["git", "-C", folder, *who, *words], check=True)
+
+
 @pytest.fixture
 def marker(tmp_path, monkeypatch):
     """A file to which every trap adds a line; the gateway's own home is one as well."""
@@ -119,7 +124,7 @@ def traps(home, session, marker):
     ids=["default", "all that reads"],
 )
 async def test_nothing_in_a_folder_is_read_or_run(folders_server, marker, changes):
-    """D11, FC-SDK-01: in its own, in those around it and in the gateway's home; when resumed, too."""
+    """D11: in its own, in those around it and in the gateway's home; when resumed, too."""
     async with house(folders_server, programs=1, **changes) as home:
         ann, bob = home.session(), home.session()
         traps(home, ann, marker)
@@ -140,9 +145,30 @@ async def test_settings_of_a_project_run_programs_once_they_are_asked_for(folder
     async with house(folders_server, setting_sources=("project",)) as home:
         ann = home.session()
         traps(home, ann, marker)
-        put(home.workspace(ann), ".claude/settings.json", json.dumps(
-            {"hooks": {"UserPromptSubmit": [{"hooks": [
-                {"type": "command", "command": leaves(marker, "hook")}]}]}}))
+        put(
+            home.workspace(ann),
+            ".claude/settings.json",
+            json.dumps(
+                {
+                    "hooks": {
+                        "UserPromptSubmit": [
+                            {"hooks": [{"type": "command", "command": leaves(marker, "hook")}]}
+                        ]
+                    }
+                }
+            ),
+        )
         await home.say(ann, "hello")
         assert "hook" in marker.read_text()
         assert f"{CANARY} CLAUDE.md" in home.sent
+
+
+async def test_what_git_says_is_told_once_it_is_asked_for(folders_server, marker):
+    """D11: as the table says; git itself is kept from running what the repository names."""
+    told = {"preset": "claude_code", "settings": {"includeGitInstructions": True}}
+    async with house(folders_server, **told) as home:
+        ann = home.session()
+        repository(home.root, marker)
+        await home.say(ann, "hello")
+        assert CANARY in home.sent
+        assert not marker.exists()

@@ -43,9 +43,9 @@ _ONE_AT_A_TIME: Final = (
 _NOT_HERE: Final = "Not run: nobody can be asked about calls of an agent that was asked itself."
 _DENIED: Final = "Not run: this tool is not allowed here."
 _ELSEWHERE: Final = (
-    "Not run: an agent works in the folder of this conversation. Call this again without isolation."
+    "Not run: agents work in the folder of this conversation, without a worktree or isolation."
 )
-"""Isolated, it would have a copy of the repository in which the folder lies, whosever that is."""
+"""They would have a copy of the repository in which the folder lies, whosever that is."""
 _CHANGED: Final = "Not run: this is not the call that a person has allowed."
 _NO_TURN: Final = "Not run: no message is being answered."
 STOPPED: Final = "Not run: this turn has been stopped."
@@ -175,7 +175,7 @@ class Gate:
             return _deny(STOPPED)
         if self.rules.denied(tool):
             return _deny(_DENIED)
-        if tool in _PLAIN and arguments.get("isolation"):
+        if tool == "EnterWorktree" or (tool in _PLAIN and arguments.get("isolation")):
             return _deny(_ELSEWHERE)
         if self.rules.asks(tool) and (
             stopped := await self._asked(call_id, tool, arguments, helper)

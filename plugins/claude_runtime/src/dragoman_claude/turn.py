@@ -232,7 +232,13 @@ class TurnRun:
             stderr=one.client.heard,
             allowance=shop.budget.ceiling(self._spent, one.meter.cost),
         )
-        await one.client.start(shop.tasks, options, shop.recipe.config.programs.start_timeout)
+        try:
+            await one.client.start(shop.tasks, options, shop.recipe.config.programs.start_timeout)
+        except Exception as error:
+            if results.is_lost(error):
+                raise
+            failed = results.failure_of(error, one.client.last_words)
+            raise RuntimeFailed(failed.kind, failed.detail) from error
         return one
 
     async def _withdraw(
