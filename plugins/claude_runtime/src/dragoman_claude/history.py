@@ -98,15 +98,17 @@ def withdrawn(lines: Iterable[Entry], behind: str | None) -> list[Entry]:
     made: list[Entry] = []
     for call in _waiting(lines):
         result = {"type": "tool_result", "tool_use_id": call, "content": _WITHDRAWN}
-        entry = {
-            "type": "user",
-            "uuid": str(uuid4()),
-            "parentUuid": behind,
-            "isSidechain": False,
-            "message": {"role": "user", "content": [{**result, "is_error": True}]},
-        }
-        behind = entry["uuid"]
-        made.append(entry)
+        name = str(uuid4())
+        made.append(
+            {
+                "type": "user",
+                "uuid": name,
+                "parentUuid": behind,
+                "isSidechain": False,
+                "message": {"role": "user", "content": [{**result, "is_error": True}]},
+            }
+        )
+        behind = name
     return made
 
 
