@@ -31,11 +31,7 @@ def contract_server() -> Iterator[ClaudeServer]:
 
 
 class TestClaudeRuntime(ClaudeSuite):
-    """All of it, on the gateway's own event loop, and cut off at fewer places."""
-
-    @pytest.fixture
-    def anyio_backend(self) -> str:
-        return "asyncio"
+    """All of it, cut off at fewer places."""
 
     at_once = 3
     conversations = 2

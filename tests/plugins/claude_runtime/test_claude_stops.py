@@ -6,7 +6,16 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from dragoman import ApprovalState, Decision, FailureKind, Finished, Paused, TextDelta, ToolBegins
+from dragoman import (
+    ApprovalState,
+    Attachment,
+    Decision,
+    FailureKind,
+    Finished,
+    Paused,
+    TextDelta,
+    ToolBegins,
+)
 from dragoman.testing.runtime_stage import of_role, staged
 from dragoman.testing.runtime_suite import Act, Fail, Hold, Say, outcome
 from dragoman.testing.runtime_turnhost import SuiteTurnHost
@@ -71,6 +80,29 @@ async def test_a_program_that_was_stopped_serves_the_next_turn(judged):
         ("assistant", "Once upon"),
         ("user", "go on"),
     ]
+    assert len(set(programs(judged.page))) == 1
+
+
+async def test_a_turn_that_is_left_before_its_prompt_leaves_the_program_as_it_was(judged):
+    """Its message is told with the next prompt."""
+    async with staged(judged) as stage, stage.opened() as runtime:
+        session = stage.session()
+        await stage.say(runtime, "hello", session=session)
+        with anyio.CancelScope() as scope:
+
+            async def leave(call):
+                if call == "fetch":
+                    scope.cancel()
+
+            host = stage.way_back(session, before=leave)
+            photo = Attachment("1", "photo", "cat.png", "image/png", 5000)
+            await stage.say(runtime, stage.message("look", attachments=(photo,)), host=host)
+        assert scope.cancelled_caught
+        await stage.say(runtime, "and", session=session)
+    [*_, look, last] = of_role(judged.page.asked[-1], "user")
+    assert look.startswith("look")
+    assert last == "and"
+    assert len(judged.page.asked) == 2
     assert len(set(programs(judged.page))) == 1
 
 

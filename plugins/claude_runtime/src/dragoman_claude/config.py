@@ -22,8 +22,17 @@ from dragoman.runtimes import (
 from dragoman.runtimes import described as _help
 
 Effort: TypeAlias = Literal["low", "medium", "high", "xhigh", "max"]
-SelfWaking: Final = ("ScheduleWakeup", "CronCreate", "CronDelete", "CronList", "Workflow")
-"""Tools by which an agent would begin turns that nobody asked for; never offered."""
+SelfWaking: Final = (
+    "ScheduleWakeup",
+    "CronCreate",
+    "CronDelete",
+    "CronList",
+    "Workflow",
+    "Monitor",
+    "SendMessage",
+)
+"""Tools by which an agent would begin turns that nobody asked for, its own or another
+conversation's; never offered."""
 
 
 def _no_own(_: object, __: attrs.Attribute[Any], value: Mapping[str, object]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import attrs
@@ -17,8 +18,11 @@ from dragoman_claude.sandbox import sandbox_settings
 
 _LINE: Final = 32 << 20
 """Bytes that one message of the program may have."""
-_KEEP: Final = 3650
-"""Days for which the program keeps transcripts; dragoman deletes them itself."""
+_SETTINGS: Final = {"cleanupPeriodDays": 3650, "includeGitInstructions": False}
+"""Transcripts are kept for so many days: dragoman deletes them itself. What git says of the folder
+is not told: it may speak of the files of all others."""
+_APART: Final = {"crossSessionInbound": "refuse"}
+"""Programs of one user can send each other messages, each of which begins a turn."""
 
 
 @attrs.frozen(kw_only=True)
@@ -31,6 +35,8 @@ class Recipe:
     """The JSON schema of answers, where they have one."""
     hooks: Mapping[str, list[HookMatcher]] = attrs.field(factory=dict)
     """The operator's own."""
+    hidden: tuple[Path, ...] = ()
+    """What commands in a sandbox cannot read."""
 
     def options(
         self,
@@ -63,17 +69,15 @@ class Recipe:
             cwd=str(home.workspace),
             cli_path=str(home.cli),
             env=home.environment(self._environment()),
-            system_prompt=self._prompt(),
+            system_prompt={"type": "preset", "preset": "claude_code", "snapshot": False},
+            extra_args=self._files(home),
             model=config.model,
             fallback_model=config.fallback_model,
             effort=config.effort,
             thinking=_thinking(config.thinking),
             tools=list(config.tools),
             disallowed_tools=[*SelfWaking, *config.deny],
-            mcp_servers={
-                OWN: {"type": "sdk", "name": OWN, "instance": server},
-                **{name: _served(table) for name, table in config.mcp.items()},
-            },
+            mcp_servers={OWN: {"type": "sdk", "name": OWN, "instance": server}},
             strict_mcp_config=True,
             agents={
                 name: AgentDefinition(
@@ -86,8 +90,7 @@ class Recipe:
             }
             or None,
             setting_sources=list(config.setting_sources),
-            settings=json.dumps({"cleanupPeriodDays": _KEEP, **config.settings}),
-            sandbox=sandbox_settings(home, [home.run.parent.parent]) if config.sandbox else None,  # type: ignore[arg-type]  # more than typed
+            settings=str(home.keep("settings.json", json.dumps(self._settings(home)))),
             permission_mode=config.permission_mode,
             add_dirs=list(config.add_dirs),
             hooks=merged,  # type: ignore[arg-type]  # the operator's may have any event
@@ -113,12 +116,24 @@ class Recipe:
         wanted["ANTHROPIC_API_KEY"] = config.api_key.reveal() if config.api_key else "none"
         return wanted | {name: _plain(value) for name, value in config.environment.items()}
 
-    def _prompt(self) -> Any:
-        """Return the system prompt; what it says now counts, also in resumed sessions."""
-        if self.config.preset is None:
-            return {"type": "custom", "prompt": self.instructions, "snapshot": False}
-        more = {"append": self.instructions} if self.instructions else {}
-        return {"type": "preset", "preset": self.config.preset, "snapshot": False, **more}
+    def _files(self, home: Home) -> dict[str, str | None]:
+        """Write what may be long or secret into files of the home; return the options that say so.
+
+        Arguments have a limit, and everybody on the machine sees them. A whole prompt replaces the
+        preset's. It counts as it is now, also in resumed sessions.
+        """
+        kind = "append-system-prompt" if self.config.preset else "system-prompt"
+        files = {f"{kind}-file": home.keep("instructions", self.instructions)}
+        if self.config.mcp:
+            servers = {name: _served(table) for name, table in self.config.mcp.items()}
+            files["mcp-config"] = home.keep("mcp.json", json.dumps({"mcpServers": servers}))
+        return {option: str(path) for option, path in files.items()}
+
+    def _settings(self, home: Home) -> dict[str, Any]:
+        made = {**_SETTINGS, **self.config.settings, **_APART}
+        if self.config.sandbox:
+            made["sandbox"] = sandbox_settings(home, self.hidden)
+        return made
 
 
 def _thinking(wanted: str | None) -> Any:

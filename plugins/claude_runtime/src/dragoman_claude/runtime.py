@@ -15,12 +15,14 @@ from pydantic import TypeAdapter
 
 from dragoman import (
     EncodedInput,
+    FailureKind,
     Finding,
     Host,
     ManifestError,
     RunEvent,
     Runtime,
     RuntimeCapabilities,
+    RuntimeFailed,
     TurnHost,
     TurnInput,
     TurnRequest,
@@ -38,6 +40,12 @@ from dragoman_claude.turn import TurnRun, Workshop
 _NO_PROGRAM: Final = (
     "the SDK's package for this machine has no program in it; it has one for Linux (x86-64, arm64), "
     "macOS and Windows"
+)
+_STUCK: Final = (1.0, 2.0, 0.0)
+"""Seconds after each try to end what is left: a process that waits for a disk ends later."""
+_LEFT: Final = (
+    "processes of an earlier gateway cannot be ended, and could still write in sessions: {}; "
+    "end them, as another user or by a restart of the machine, and start again"
 )
 _CLOSING: Final = 8.0
 """Seconds that all programs get to end."""
@@ -176,16 +184,31 @@ def _program(table: str) -> Path:
     return found
 
 
+def _of_the_gateway(own: Path) -> Path:
+    """Return the gateway's whole data directory, where ``own`` is ``components/NAME``."""
+    return own.parents[1] if own.parent.name == "components" else own
+
+
+async def _sweep(homes: Homes, host: Host) -> None:
+    """End what an earlier gateway left. It would write in sessions: none is resumed beside it."""
+    for wait in _STUCK:
+        swept = await homes.sweep()
+        if swept.ended:
+            host.log.warning("%d processes of an earlier gateway were ended", len(swept.ended))
+        if not swept.stuck:
+            return
+        await host.clock.sleep(wait)
+    left = ", ".join(map(str, swept.stuck))
+    raise RuntimeFailed(FailureKind.INTERNAL, _LEFT.format(left))
+
+
 @asynccontextmanager
 async def open_runtime(config: ClaudeConfig, host: Host) -> AsyncIterator[Runtime]:
     """Read what the table names and end what an earlier gateway left; all programs end at the end."""
     recipe, made = await to_thread.run_sync(_load, config, host.name)
+    recipe = attrs.evolve(recipe, hidden=(_of_the_gateway(host.data_dir),))
     homes = Homes(host.data_dir, _program(host.name))
-    swept = await homes.sweep()
-    if swept.ended:
-        host.log.warning("%d processes of an earlier gateway were ended", len(swept.ended))
-    if swept.stuck:
-        host.log.error("processes of an earlier gateway do not end: %s", swept.stuck)
+    await _sweep(homes, host)
     pool = Pool(config.programs, host.clock, host.log)
     async with anyio.create_task_group() as tasks:
         shop = Workshop(

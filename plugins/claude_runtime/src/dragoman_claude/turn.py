@@ -25,6 +25,7 @@ from dragoman import (
     Records,
     RunEnd,
     RuntimeFailed,
+    StaleLease,
     StoreError,
     TurnHost,
     TurnRequest,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from claude_agent_sdk import Message
 
 ANEW: Final = "The conversation was begun anew, with the newest of what was said in it."
+_LOST: Final = "the session is another process's now"
 _DRAIN: Final = 1.5
 """Seconds in which an interrupted program has to say how its turn ended."""
 _ANEW_FOR: Final = frozenset({FailureKind.HISTORY, FailureKind.CONTEXT_OVERFLOW})
@@ -96,8 +98,6 @@ class TurnRun:
     _spent: Spent = attrs.field(factory=Spent, init=False)
     _heard: anyio.Event = attrs.field(factory=anyio.Event, init=False)
     _done: anyio.Event = attrs.field(factory=anyio.Event, init=False)
-    _lost: bool = attrs.field(default=False, init=False)
-    """Whether the turn has lost its session."""
 
     def __attrs_post_init__(self) -> None:
         self._records = self.host.records(history.NAMESPACE)
@@ -150,9 +150,10 @@ class TurnRun:
         async with use as one:
             self._enter(one)
             try:
-                return await self._in(one, state)
+                end = await self._in(one, state)
             finally:
                 await self._leave(one)
+        return Failed(FailureKind.LOCK_CONFLICT, _LOST) if self._gate.lost else end
 
     def _fits(self, state: State) -> Callable[[Conversation], bool]:
         """Return whether a live program may serve this turn: it knows all, and may spend more."""
@@ -166,14 +167,15 @@ class TurnRun:
 
     async def _in(self, one: Conversation, state: State) -> RunEnd:
         """Give the program its prompt, and wait for what comes of it."""
+        told = None
+        if self.request.saved is None:
+            mine = {message.event_id for message in self.request.inputs}
+            earlier = [each.words for each in state.untold if each.event_id not in mine]
+            told = await prompt(self._prompt_id, self.request.inputs, self.host, earlier)
         one.client.turns += 1
         try:
-            if self.request.saved is None:
-                mine = {message.event_id for message in self.request.inputs}
-                earlier = [each.words for each in state.untold if each.event_id not in mine]
-                await one.client.say(
-                    await prompt(self._prompt_id, self.request.inputs, self.host, earlier)
-                )
+            if told is not None:
+                await one.client.say(told)
             await self._until_done(one.client)
         except anyio.get_cancelled_exc_class():
             await self._stop(one.client)
@@ -261,12 +263,18 @@ class TurnRun:
     async def _leave(self, one: Conversation) -> None:
         """Let nothing reach this turn any more; tools that still work are waited for."""
         with anyio.CancelScope(shield=True):
+            if self._gate.lost:
+                await one.client.close(patience=0)
+            self._gate.over.set()
             await one.toolbox.quiet()
             one.door.gate = one.toolbox.gate = one.client.listener = None
             try:
                 await one.transcript.flush()
                 await self._count(one.meter)
                 await self._remember(one)
+            except StaleLease:
+                self._gate.lost = True
+                await one.client.close(patience=0)
             except StoreError as error:
                 self.shop.log.warning(
                     "turn %s: a part of its transcript could not be stored (%s)",
@@ -278,7 +286,7 @@ class TurnRun:
     async def _remember(self, one: Conversation) -> None:
         """Keep what people saw of an answer, and the program does not know: it was cut off."""
         words = self._translator.lost
-        if words.strip() and not self._lost:
+        if words.strip() and not self._gate.lost:
             await one.client.close()
             await one.transcript.flush()
             behind = None if self.shop.local else one.transcript.newest
@@ -292,7 +300,7 @@ class TurnRun:
         self._heard.set()
 
     def _lose(self) -> None:
-        self._lost = True
+        self._gate.lost = True
         self._heard.set()
 
     async def _until_done(self, client: Client) -> None:
@@ -305,16 +313,16 @@ class TurnRun:
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(lost)
-            while not self._done.is_set() and client.alive and not self._lost:
+            while not self._done.is_set() and client.alive and not self._gate.lost:
                 self._heard = anyio.Event()
                 with self.shop.clock.move_on_after(silence) as scope:
                     await self._heard.wait()
                 if scope.cancelled_caught and not self._translator.working:
                     break
             tasks.cancel_scope.cancel()
-        if self._lost:
+        if self._gate.lost:
             await client.close(patience=0)
-            raise RuntimeFailed(FailureKind.LOCK_CONFLICT, "the session is another process's now")
+            raise RuntimeFailed(FailureKind.LOCK_CONFLICT, _LOST)
         if self._done.is_set():
             return
         if client.alive:
@@ -331,7 +339,7 @@ class TurnRun:
             if await client.interrupt():
                 with self.shop.clock.move_on_after(_DRAIN):
                     await self._done.wait()
-            if self._lost or not self._done.is_set() or not await client.rest():
+            if self._gate.lost or not self._done.is_set() or not await client.rest():
                 await client.close(patience=0)
 
     async def _end(self, one: Conversation) -> RunEnd:
