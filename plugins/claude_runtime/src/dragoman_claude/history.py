@@ -28,10 +28,6 @@ _ANEW: Final = (
 )
 _CUT_OFF: Final = "[Your last answer was cut off. People have seen this of it, indented:]"
 _FAILED: Final = "API Error"
-_WITHDRAWN: Final = (
-    "Not run: a person was asked about this call, and before there was an answer the question was "
-    "withdrawn."
-)
 _SHORTENED: Final = "[Earlier messages are left out.]"
 
 Item: TypeAlias = dict[str, Any]
@@ -88,27 +84,6 @@ def cut_off(words: str, behind: str | None) -> str:
         "message": {"role": "assistant", "content": [{"type": "text", "text": words}]},
     }
     return entry_item(entry, None)
-
-
-def withdrawn(lines: Iterable[Entry], behind: str | None) -> list[Entry]:
-    """Return what came of calls that wait for a decision which nobody will make any more.
-
-    The program would ask about them once more. These lines follow the line ``behind``, as if it
-    had written them.
-    """
-    made: list[Entry] = []
-    for call in _waiting(lines):
-        result = {"type": "tool_result", "tool_use_id": call, "content": _WITHDRAWN}
-        entry = {
-            "type": "user",
-            "uuid": str(uuid4()),
-            "parentUuid": behind,
-            "isSidechain": False,
-            "message": {"role": "user", "content": [{**result, "is_error": True}]},
-        }
-        behind = entry["uuid"]
-        made.append(entry)
-    return made
 
 
 def entry_item(entry: Mapping[str, Any], sub: str | None) -> str:
@@ -260,19 +235,6 @@ def calls(entries: Iterable[Mapping[str, Any]]) -> frozenset[str]:
     """Return the ids of the calls of tools in these lines."""
     found = (block for entry in entries for block in blocks(entry))
     return frozenset(str(block.get("id")) for block in found if block.get("type") == "tool_use")
-
-
-def _waiting(lines: Iterable[Entry]) -> list[str]:
-    """Return the calls that wait for a decision, in order."""
-    waiting: dict[str, None] = {}
-    for line in lines:
-        told = line.get("attachment")
-        if isinstance(told, dict) and told.get("type") == "hook_deferred_tool":
-            waiting[str(told.get("toolUseID"))] = None
-        for block in blocks(line):
-            if block.get("type") == "tool_result":
-                waiting.pop(str(block.get("tool_use_id")), None)
-    return list(waiting)
 
 
 def _spoken(stored: Iterable[str], untold: set[int | None]) -> Iterator[str]:
