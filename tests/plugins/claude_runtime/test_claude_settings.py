@@ -78,7 +78,10 @@ async def test_instructions_are_as_they_are_now_also_in_an_old_conversation(mode
             async with stage.opened() as runtime:
                 await stage.say(runtime, "hello", session=session)
             texts.append(system_text(judged.asked_last))
-    assert [text.rpartition("\n")[2] for text in texts[:2]] == ["The first ones.", "The second ones."]
+    assert [text.rpartition("\n")[2] for text in texts[:2]] == [
+        "The first ones.",
+        "The second ones.",
+    ]
     assert len(texts[0]) < 500 < 3000 < len(texts[1])
     assert "ones." not in texts[2]
     assert judged.asked_last["thinking"]["type"] == "adaptive"
@@ -101,7 +104,11 @@ async def test_another_model_answers_while_the_first_is_overloaded(model_server)
             await stage.host.clock.sleep(0.01)
         judged.script("hello", Say(("Hi.",)))
 
-    async with staged(judged) as stage, stage.opened() as runtime, anyio.create_task_group() as group:
+    async with (
+        staged(judged) as stage,
+        stage.opened() as runtime,
+        anyio.create_task_group() as group,
+    ):
         group.start_soon(calm)
         talk = await stage.say(runtime, "hello")
         group.cancel_scope.cancel()
