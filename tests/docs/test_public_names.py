@@ -44,8 +44,8 @@ def test_a_plugin_author_can_type_strictly(root, tmp_path, name):
 
 
 NAMES = """
-AccountMismatch Address ApprovalRequested ApprovalState Attachment Button Cancelled Capabilities
-ChatCommand CliCommand Clock CommandCall Component ComponentRecords Conflict ConversationKey
+AccountMismatch Address Answers ApprovalRequested ApprovalState Attachment Button Cancelled
+Capabilities ChatCommand CliCommand Clock CommandCall Component ComponentRecords Conflict ConversationKey
 ConversationView Decision Deletes Deliver Dialect Drafts DragomanError Drop EncodedInput Expired
 Failed FailureKind FetchedFile Fetches FileLimits FileUnavailable Finding Finished Forbidden
 Gateway Gone Handoff Host Inbound InputConsumed Inspection Inspects ItemLine ItemProblem Kind
