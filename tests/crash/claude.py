@@ -70,14 +70,14 @@ recovery = "retry"
 SAID: Final = tuple(one for one in ERRANDS if one.text != "cyd")
 SITES: Final = (
     "call.model",
-    "call.edit",
+    "commit.Shown",
     "commit.AppendRecords",
     "commit.BeginTool",
     "commit.EndTool",
     "commit.Pause",
     "commit.Decide",
 )
-"""Where a run acts, and where its words are seen to grow."""
+"""Where a run acts, and where the first of its words are seen."""
 AT_ONCE: Final = 1.0
 """Seconds after which nothing lives that a killed gateway has started."""
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from peers.botapi import BotApi
-from peers.claude_deployment import deployed, unpaired, until, working_in
+from peers.claude_deployment import PATIENCE, deployed, unpaired, until, working_in
 from peers.claude_process import ClaudePeer
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
@@ -107,7 +107,7 @@ def goes_on(chats, who):
     said = [text for role, text in chats.heard(who)[-1] if role == "user"]
     before = len(chats.shown(who))
     chats.say(who, f"remember {who}")
-    chats.api.wait_for(lambda: len(chats.shown(who)) > before, 40)
+    chats.api.wait_for(lambda: len(chats.shown(who)) > before, PATIENCE)
     assert chats.shown(who)[before:] == [f"I know, {who}."]
     known = [text for role, text in chats.heard(who)[-1] if role == "user"]
     assert known == [*said, f"remember {who}"]
@@ -127,7 +127,7 @@ def test_a_program_that_is_killed_alone(chats):
     chats.say("hal", "tell hal")
     chats.until("hal", BEGUN[:10])
     kill_programs(chats)
-    chats.until("hal", ENDED, 10)
+    chats.until("hal", ENDED)
     chats.model.release()
     goes_on(chats, "hal")
     kill_programs(chats)

@@ -1,13 +1,10 @@
 """Many conversations in one process, over the real program: all served, within the budget."""
 
-import time
-
 import anyio
 import pytest
 
-from dragoman.testing.runtime_suite import Hold, Say
 from peers.claude_server import ClaudeServer
-from plugins.claude_runtime.crowd import Watch, counted_starts, crowd, question
+from plugins.claude_runtime.crowd import Watch, counted_starts, crowd
 
 pytestmark = pytest.mark.anyio
 
