@@ -84,7 +84,7 @@ AT_ONCE: Final = 1.0
 
 def _told(text: str) -> list[Step]:
     """Return a text that takes its time."""
-    return [step for word in text.split() for step in (Say((f"{word} ",)), Pause(0.04))]
+    return [step for word in text.split() for step in (Say((f"{word} ",)), Pause(0.025))]
 
 
 def _script() -> Mapping[str, Sequence[Step]]:
@@ -196,6 +196,7 @@ CLAUDE: Final = Deployment(
     recovery="retry",
     sampled="passages",
     sites=SITES,
+    limit=120.0,
     effects=2,
 )
 """With the harder rule: a turn that is run again may do things twice."""

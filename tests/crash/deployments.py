@@ -54,6 +54,8 @@ class Deployment:
     """Where it is killed, by the beginnings of sites; everywhere where none is named."""
     killed_before: Point | None = None
     """Where a first kill is: then the points are those of the recovery from it."""
+    limit: float = 40.0
+    """Seconds that a trial may take."""
     effects: int = 0
     """How many of the messages make the agent do what must not be done twice."""
 

@@ -37,7 +37,7 @@ def test_a_plugin_author_can_type_strictly(root, tmp_path, name):
         env={"MYPYPATH": str(root / "core" / "src"), "HOME": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=280,
         check=False,
     )
     assert done.returncode == 0, done.stdout

@@ -15,7 +15,7 @@ PLAN = {
     "beat": [{"call": "Bash", "with": {"command": INSIST}}, {"say": "It ended."}],
     "tell": [{"say": ["It was a dark night."]}, {"hold": True}, {"say": [" The sun rose."]}],
     "endless": [{"say": ["And so on,"]}, {"pause": 300}, {"say": [" and so on."]}],
-    "soon": [{"say": ["Wait for it."]}, {"pause": 1.5}, {"say": [" Here it is."]}],
+    "soon": [{"say": ["Wait for it."]}, {"pause": 1.0}, {"say": [" Here it is."]}],
     "remember": [{"say": "I know."}],
 }
 
@@ -24,7 +24,7 @@ PLAN = {
 def chats(tmp_path_factory):
     folder = tmp_path_factory.mktemp("claude") / "deployment"
     with BotApi() as api, ClaudePeer(PLAN) as model:
-        chats = deployed(folder, api, model, PEOPLE, {}, "[limits]\ngrace = 4")
+        chats = deployed(folder, api, model, PEOPLE, {}, "[limits]\ngrace = 3")
         with chats.gateway:
             yield chats
 

@@ -81,6 +81,8 @@ class Rules:
     reading: tuple[str, ...] = ()
     left: frozenset[str] = _READING | _PLAIN
     """Tools of the SDK on which its own rules decide, unless ``ask`` or ``allow`` names them."""
+    unasked: bool = False
+    """Whether nobody is asked about what no rule names: it is denied."""
 
     @classmethod
     def of(cls, config: ClaudeConfig, reading: Sequence[str]) -> Rules:
@@ -108,6 +110,7 @@ class Rules:
             deny=tuple(deny),
             reading=tuple(read),
             left=_READING | _PLAIN | edits,
+            unasked=config.permission_mode == "dontAsk",
         )
 
     def denied(self, tool: str) -> bool:
@@ -115,7 +118,9 @@ class Rules:
         if f"={tool}" in self.allow:
             return _matches(tool, self.deny)
         closed = (rule[1:] for rule in self.deny if rule.startswith("!"))
-        return _matches(tool, self.deny) or any(tool.startswith(server) for server in closed)
+        if _matches(tool, self.deny) or any(tool.startswith(server) for server in closed):
+            return True
+        return self.unasked and self.asks(tool) and not _matches(tool, self.ask)
 
     def asks(self, tool: str) -> bool:
         """Whether a person decides on each call, unless it was said that none need."""

@@ -14,10 +14,16 @@ from dragoman import Secret
 from dragoman.runtimes import McpTable
 from dragoman_claude.config import OWN, ClaudeConfig, SelfWaking
 from dragoman_claude.home import Home
+from dragoman_claude.own_hooks import Hooks, together
 from dragoman_claude.sandbox import sandbox_settings
 
 _LINE: Final = 32 << 20
 """Bytes that one message of the program may have."""
+_OUTPUT: Final = "64000"
+"""Tokens that a tool's result may have before the program puts it into a file."""
+_TO_CONNECT: Final = ("MCP_TIMEOUT", "MCP_CONNECT_TIMEOUT_MS")
+_ELSEWHERE: Final = 'cd "$0" && exec "$@"'
+"""The program starts MCP servers in the conversation's folder only."""
 _SETTINGS: Final = {"cleanupPeriodDays": 3650, "includeGitInstructions": False}
 """Transcripts are kept for so many days: dragoman deletes them itself. What git says of the folder
 is not told: it may speak of the files of all others."""
@@ -33,7 +39,7 @@ class Recipe:
     instructions: str
     schema: Mapping[str, Any] | None = None
     """The JSON schema of answers, where they have one."""
-    hooks: Mapping[str, list[HookMatcher]] = attrs.field(factory=dict)
+    hooks: Hooks = attrs.field(factory=dict)
     """The operator's own."""
     hidden: tuple[Path, ...] = ()
     """What commands in a sandbox cannot read."""
@@ -58,10 +64,6 @@ class Recipe:
         the session has cost before.
         """
         config = self.config
-        merged = {
-            event: [*hooks.get(event, ()), *self.hooks.get(event, ())]
-            for event in {*hooks, *self.hooks}
-        }
         return ClaudeAgentOptions(
             resume=session_id if resumed else None,
             session_id=None if resumed else session_id,
@@ -76,7 +78,7 @@ class Recipe:
             effort=config.effort,
             thinking=_thinking(config.thinking),
             tools=list(config.tools),
-            disallowed_tools=[*SelfWaking, *config.deny],
+            disallowed_tools=[*SelfWaking, *config.deny, *_denied(config.mcp)],
             mcp_servers={OWN: {"type": "sdk", "name": OWN, "instance": server}},
             strict_mcp_config=True,
             agents=self._agents() or None,
@@ -84,7 +86,7 @@ class Recipe:
             settings=str(home.keep("settings.json", json.dumps(self._settings(home)))),
             permission_mode=config.permission_mode,
             add_dirs=list(config.add_dirs),
-            hooks=merged,  # type: ignore[arg-type]  # the operator's may have any event
+            hooks=together(hooks, self.hooks),  # type: ignore[arg-type]  # by any event
             max_turns=config.max_turns,
             max_budget_usd=allowance,
             output_format=None
@@ -112,7 +114,11 @@ class Recipe:
 
     def _environment(self) -> dict[str, str]:
         config = self.config
-        wanted = {"ENABLE_TOOL_SEARCH": "false"}
+        wanted = {"ENABLE_TOOL_SEARCH": "false", "MAX_MCP_OUTPUT_TOKENS": _OUTPUT}
+        wanted["TZ"] = config.time_zone
+        if config.mcp:
+            longest = max(table.connect_timeout for table in config.mcp.values())
+            wanted |= dict.fromkeys(_TO_CONNECT, str(_ms(longest)))
         if config.base_url is not None:
             wanted["ANTHROPIC_BASE_URL"] = config.base_url
         wanted["ANTHROPIC_API_KEY"] = config.api_key.reveal() if config.api_key else "none"
@@ -147,10 +153,23 @@ def _plain(value: str | Secret) -> str:
     return value.reveal() if isinstance(value, Secret) else value
 
 
+def _denied(servers: Mapping[str, McpTable]) -> list[str]:
+    """Return the names of tools that are not even offered."""
+    return [f"mcp__{name}__{tool}" for name, table in servers.items() for tool in table.deny]
+
+
 def _served(table: McpTable) -> Any:
     """Return an MCP server as the program takes it."""
+    more: dict[str, Any] = {"timeout": _ms(table.call_timeout)}
     if table.url is not None:
         headers = {name: _plain(value) for name, value in table.headers.items()}
-        return {"type": table.transport, "url": table.url, "headers": headers}
-    environment = {name: _plain(value) for name, value in table.env.items()}
-    return {"type": "stdio", "command": table.command, "args": list(table.args), "env": environment}
+        return {"type": table.transport, "url": table.url, "headers": headers, **more}
+    command = [str(table.command), *table.args]
+    if table.cwd is not None:
+        command = ["/bin/sh", "-c", _ELSEWHERE, str(table.cwd), *command]
+    more["env"] = {name: _plain(value) for name, value in table.env.items()}
+    return {"type": "stdio", "command": command[0], "args": command[1:], **more}
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)

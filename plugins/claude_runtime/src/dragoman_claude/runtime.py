@@ -28,7 +28,7 @@ from dragoman import (
     TurnRequest,
 )
 from dragoman.runtimes import Feed, ReferenceProblem, TurnContext, resolve
-from dragoman_claude import history, sandbox, tools
+from dragoman_claude import history, own_hooks, sandbox, tools, versions
 from dragoman_claude.config import ClaudeConfig
 from dragoman_claude.gate import Rules
 from dragoman_claude.home import Homes, bundled_program
@@ -72,7 +72,7 @@ class ClaudeRuntime:
 
     async def probe(self) -> Sequence[Finding]:
         """Say which release of the SDK runs, without asking the model service anything."""
-        return ()
+        return (versions.finding(),)
 
     def encode_input(self, message: TurnInput) -> EncodedInput:
         """Return the message as an item beside the transcript, which has it once it is read."""
@@ -133,21 +133,14 @@ def _schema(config: ClaudeConfig, table: str, problems: list[str]) -> Mapping[st
         return None
 
 
-def _hooks(config: ClaudeConfig, table: str, problems: list[str]) -> Mapping[str, Any]:
+def _hooks(config: ClaudeConfig, table: str, problems: list[str]) -> own_hooks.Hooks:
     if config.hooks is None:
         return {}
     try:
-        made = resolve(config.hooks)
-        found = made() if callable(made) else made
+        return own_hooks.load(config.hooks)
     except ReferenceProblem as error:
         problems.append(f"{table}.hooks: {error}")
-    except Exception as error:  # noqa: BLE001 - the operator's own function
-        problems.append(f"{table}.hooks: {config.hooks} raised {type(error).__name__}: {error}")
-    else:
-        if isinstance(found, Mapping):
-            return found
-        problems.append(f"{table}.hooks: {config.hooks} has to return a dict of events")
-    return {}
+        return {}
 
 
 def _load(config: ClaudeConfig, table: str) -> tuple[Recipe, tuple[tools.Function, ...]]:
@@ -160,6 +153,8 @@ def _load(config: ClaudeConfig, table: str) -> tuple[Recipe, tuple[tools.Functio
         problems += error.problems
     if config.sandbox and (why := sandbox.why_no_sandbox()):
         problems.append(f"{table}.sandbox: {why}")
+    if old := versions.why_not(versions.program_version):
+        problems.append(f"{table}: {old}; pip install claude-agent-sdk=={versions.TESTED[0]}")
     text = config.instructions or ""
     if config.instructions_file is not None:
         try:

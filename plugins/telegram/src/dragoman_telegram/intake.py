@@ -56,7 +56,7 @@ class Intake:
         query = self._queries.pop(event.native_id, None)
         if query is None:
             raise Expired("the press came to an earlier life, or was answered")
-        words = {"text": text[:_LONGEST]} if text else {}
+        words: dict[str, Any] = {"text": text[:_LONGEST]} if text else {}
         await self._api.call("answerCallbackQuery", callback_query_id=query, **words)
 
     def is_forum(self, channel: str) -> bool:
