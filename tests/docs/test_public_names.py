@@ -6,6 +6,7 @@ import sys
 import pytest
 
 import dragoman
+import dragoman.runtimes
 import dragoman.testing
 
 
@@ -26,6 +27,11 @@ def test_the_public_names_are_these():
 def test_the_names_for_tests_are_these():
     """E4."""
     assert public(dragoman.testing) == TESTING
+
+
+def test_the_names_for_runtimes_are_these():
+    """E4."""
+    assert public(dragoman.runtimes) == RUNTIMES
 
 
 @pytest.mark.parametrize("name", ["plugin_author.py"])
@@ -57,6 +63,11 @@ SchemaTooNew Scope ScopeRule Secret Sender Sink StaleLease StoreError StoreHeld 
 SystemClock TextBlock TextDelta Thinking ToolBegins ToolCall ToolDecision ToolFinished
 ToolProgress ToolRecorded ToolStarted ToolUnknown Transport TurnEnded TurnHost TurnInfo TurnInput
 TurnRequest TurnSink TurnStarted Unauthorized Unknown Usage Verdict hookimpl
+""".split()
+
+RUNTIMES = """
+Attach Feed Fetch LATE McpTable Read ReferenceProblem Suggest TurnContext UNKNOWN Values described
+has_names is_discreet is_reference is_server is_time_zone refusal resolve
 """.split()
 
 TESTING = "ScriptedRuntime StubPlatform StubPlugin VirtualClock settle".split()
