@@ -91,9 +91,7 @@ async def latency(server: ClaudeServer, folder: Path, pairs: int) -> dict[str, A
         began = time.perf_counter()
         await one.ask(1, 0, pause=0)
         cold = (one.claude.first_delta - began) * 1000
-        [conversation] = one.pool._sizes
-        options = conversation.client._sdk.options
-        async with alone(options, folder) as client:
+        async with alone(one.options, folder) as client:
             await ask_alone(client, question(1, 0))
             for number in range(1, pairs + 1):
                 one.script(1, number, pause=0)

@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 import attrs
 import pytest
-from claude_agent_sdk import ClaudeSDKClient
+from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient
 
 from dragoman import Address, Component, Host, RunEvent, Runtime, Secret, TextDelta, hookimpl
 from dragoman.manifest.model import ComponentTable, Profile
@@ -99,6 +99,14 @@ class Crowd:
         """The programs of the agent."""
         pool: Pool = self.claude.runtime._shop.pool
         return pool
+
+    @property
+    def options(self) -> ClaudeAgentOptions:
+        """The SDK's options of the one program that lives."""
+        [conversation] = self.pool._sizes
+        sdk = conversation.client._sdk
+        assert sdk is not None
+        return sdk.options
 
     def script(self, person: int, number: int, pieces: int = PIECES, pause: float = 0.02) -> str:
         """Tell the model what to answer; return that."""
