@@ -118,16 +118,17 @@ class Pool:
         return None
 
     async def _begin(self, begin: Callable[[], Awaitable[Conversation]]) -> Conversation:
-        async with self._line:
-            await self._make_room()
-            self._starting += 1
-        try:
-            async with self._starts:
+        """Start a program. Room is made for it no sooner than it may start: idle ones may be used."""
+        async with self._starts:
+            async with self._line:
+                await self._make_room()
+                self._starting += 1
+            try:
                 one = await begin()
-            self._sizes[one] = _EACH
-        finally:
-            self._starting -= 1
-            self._freed.set()
+                self._sizes[one] = _EACH
+            finally:
+                self._starting -= 1
+                self._freed.set()
         return one
 
     async def _make_room(self) -> None:
