@@ -70,21 +70,21 @@ recovery = "retry"
 SAID: Final = tuple(one for one in ERRANDS if one.text != "cyd")
 SITES: Final = (
     "call.model",
-    "call.edit",
+    "commit.Shown",
     "commit.AppendRecords",
     "commit.BeginTool",
     "commit.EndTool",
     "commit.Pause",
     "commit.Decide",
 )
-"""Where a run acts, and where its words are seen to grow."""
+"""Where a run acts, and where the first of its words are seen."""
 AT_ONCE: Final = 1.0
 """Seconds after which nothing lives that a killed gateway has started."""
 
 
 def _told(text: str) -> list[Step]:
     """Return a text that takes its time."""
-    return [step for word in text.split() for step in (Say((f"{word} ",)), Pause(0.04))]
+    return [step for word in text.split() for step in (Say((f"{word} ",)), Pause(0.025))]
 
 
 def _script() -> Mapping[str, Sequence[Step]]:
@@ -196,6 +196,7 @@ CLAUDE: Final = Deployment(
     recovery="retry",
     sampled="passages",
     sites=SITES,
+    limit=120.0,
     effects=2,
 )
 """With the harder rule: a turn that is run again may do things twice."""

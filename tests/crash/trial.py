@@ -17,9 +17,6 @@ from crash.judge import Judgement, judge
 from crash.points import Passed, Point
 from peers.gateway import Gateway
 
-LIMIT: Final = 40.0
-"""Seconds until everything that was said has come to its end, restart included."""
-
 CALM: Final = 0.25
 """Seconds in which nothing more may happen before a trial counts as over."""
 
@@ -61,7 +58,8 @@ class Trial:
     target: Point | None
     python_path: str
     folder: Path
-    limit: float = LIMIT
+    limit: float
+    """Seconds until everything that was said has come to its end, restart included."""
     _gateway: Gateway = attrs.field(init=False)
     _conductor: Conductor = attrs.field(init=False)
     _scars: list[Scar] = attrs.field(init=False, factory=list)

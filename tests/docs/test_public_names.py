@@ -43,15 +43,15 @@ def test_a_plugin_author_can_type_strictly(root, tmp_path, name):
         env={"MYPYPATH": str(root / "core" / "src"), "HOME": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=280,
         check=False,
     )
     assert done.returncode == 0, done.stdout
 
 
 NAMES = """
-AccountMismatch Address ApprovalRequested ApprovalState Attachment Button Cancelled Capabilities
-ChatCommand CliCommand Clock CommandCall Component ComponentRecords Conflict ConversationKey
+AccountMismatch Address Answers ApprovalRequested ApprovalState Attachment Button Cancelled
+Capabilities ChatCommand CliCommand Clock CommandCall Component ComponentRecords Conflict ConversationKey
 ConversationView Decision Deletes Deliver Dialect Drafts DragomanError Drop EncodedInput Expired
 Failed FailureKind FetchedFile Fetches FileLimits FileUnavailable Finding Finished Forbidden
 Gateway Gone Handoff Host Inbound InputConsumed Inspection Inspects ItemLine ItemProblem Kind

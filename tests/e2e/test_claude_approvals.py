@@ -117,7 +117,7 @@ def test_a_stop_while_a_person_is_asked(chats):
     chats.say("ben", "/stop")
     chats.until("ben", "Stopped.")
     chats.say("ben", f"/approve {name}")
-    chats.until("ben", "cancelled", 8)
+    chats.until("ben", "cancelled")
     chats.say("ben", "delete for ben")
     chats.say("ben", f"/approve {chats.question('ben', 3)}")
     until(lambda: chats.shown("ben").count("That was ben.") == 2)

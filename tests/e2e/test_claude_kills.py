@@ -8,7 +8,7 @@ import time
 import pytest
 
 from peers.botapi import BotApi
-from peers.claude_deployment import deployed, unpaired, until, working_in
+from peers.claude_deployment import PATIENCE, deployed, unpaired, until, working_in
 from peers.claude_process import ClaudePeer
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
@@ -59,6 +59,7 @@ def chats(tmp_path_factory):
 def killed(chats):
     """The chats after a kill that met text, tools and a question; and what lived 1 s after it."""
     gateway = chats.gateway
+    chats.model.hold()
     chats.say("eve", "delete for eve")
     chats.question("eve")
     chats.until_sent()
@@ -101,70 +102,16 @@ def test_two_turns_with_a_tool(chats):
     ]
 
 
-def test_nothing_lives_a_second_after_the_kill(killed):
-    """FC-LEK-01, D11: no program, no guardian, and no command of a shell, whatever it detached."""
-    _, lived, left = killed
-    assert sorted(lived.values()).count("claude") >= 4
-    assert left == {}
-
-
 def goes_on(chats, who):
     """What a person says next is answered by a model that knows all that people have said."""
     said = [text for role, text in chats.heard(who)[-1] if role == "user"]
     before = len(chats.shown(who))
     chats.say(who, f"remember {who}")
-    chats.api.wait_for(lambda: len(chats.shown(who)) > before, 40)
+    chats.api.wait_for(lambda: len(chats.shown(who)) > before, PATIENCE)
     assert chats.shown(who)[before:] == [f"I know, {who}."]
     known = [text for role, text in chats.heard(who)[-1] if role == "user"]
     assert known == [*said, f"remember {who}"]
     assert [one for body in chats.bodies(who) for one in unpaired(body)] == []
-
-
-def test_invariant_5_a_kill_in_the_text(killed):
-    """B7, D11: what was shown stays, and says that it was cut off."""
-    chats, *_ = killed
-    chats.until("ben", RESTART)
-    assert chats.shown("ben") == [f"{BEGUN}\n\n{RESTART}"]
-    goes_on(chats, "ben")
-    assert len(chats.shown("ben")) == 2
-
-
-def test_invariant_5_a_kill_in_the_text_of_a_turn_that_is_run_again(killed):
-    """B7, D11: the same message becomes the whole answer; the model was told once what people said."""
-    chats, *_ = killed
-    chats.until("flo", REST)
-    assert chats.shown("flo") == [BEGUN + REST]
-    goes_on(chats, "flo")
-
-
-@pytest.mark.parametrize("who", ["cyd", "gil"])
-def test_invariant_7_a_kill_in_a_tool(killed, who):
-    """B7, D7, FC-RST-04: it ran once, people are told, and no later turn fails for it."""
-    chats, *_ = killed
-    chats.until(who, "restart")
-    goes_on(chats, who)
-    assert chats.done(f"measure-{who}") == 1
-
-
-def test_invariant_7_a_kill_in_a_command_of_the_program(killed):
-    """B7, D7, FC-RST-04: the same holds for tools of the SDK."""
-    chats, *_ = killed
-    chats.until("dot", "restart")
-    goes_on(chats, "dot")
-    shells = list((chats.gateway.folder / ".dragoman").rglob("shell"))
-    assert [one.read_text() for one in shells] == ["begun\n"]
-
-
-def test_invariant_8_a_kill_while_a_person_is_asked(killed):
-    """B7, B12, D9: nothing lived for it; it is decided in the next life, and run once."""
-    chats, *_ = killed
-    name = chats.question("eve")
-    assert chats.done("delete-eve") == 0
-    chats.say("eve", f"/approve {name}")
-    chats.until("eve", "That was eve.")
-    assert chats.done("delete-eve") == 1
-    assert len([one for one in chats.shown("eve") if "/approve" in one]) == 1
-    goes_on(chats, "eve")
 
 
 def kill_programs(chats):
@@ -180,8 +127,68 @@ def test_a_program_that_is_killed_alone(chats):
     chats.say("hal", "tell hal")
     chats.until("hal", BEGUN[:10])
     kill_programs(chats)
-    chats.until("hal", ENDED, 10)
+    chats.until("hal", ENDED)
     chats.model.release()
     goes_on(chats, "hal")
     kill_programs(chats)
     goes_on(chats, "hal")
+
+
+@pytest.mark.proof
+def test_nothing_lives_a_second_after_the_kill(killed):
+    """FC-LEK-01, D11: no program, no guardian, and no command of a shell, whatever it detached."""
+    _, lived, left = killed
+    assert sorted(lived.values()).count("claude") >= 4
+    assert left == {}
+
+
+@pytest.mark.proof
+def test_invariant_5_a_kill_in_the_text(killed):
+    """B7, D11: what was shown stays, and says that it was cut off."""
+    chats, *_ = killed
+    chats.until("ben", RESTART)
+    assert chats.shown("ben") == [f"{BEGUN}\n\n{RESTART}"]
+    goes_on(chats, "ben")
+    assert len(chats.shown("ben")) == 2
+
+
+@pytest.mark.proof
+def test_invariant_5_a_kill_in_the_text_of_a_turn_that_is_run_again(killed):
+    """B7, D11: the same message becomes the whole answer; the model was told once what people said."""
+    chats, *_ = killed
+    chats.until("flo", REST)
+    assert chats.shown("flo") == [BEGUN + REST]
+    goes_on(chats, "flo")
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("who", ["cyd", "gil"])
+def test_invariant_7_a_kill_in_a_tool(killed, who):
+    """B7, D7, FC-RST-04: it ran once, people are told, and no later turn fails for it."""
+    chats, *_ = killed
+    chats.until(who, "restart")
+    goes_on(chats, who)
+    assert chats.done(f"measure-{who}") == 1
+
+
+@pytest.mark.proof
+def test_invariant_7_a_kill_in_a_command_of_the_program(killed):
+    """B7, D7, FC-RST-04: the same holds for tools of the SDK."""
+    chats, *_ = killed
+    chats.until("dot", "restart")
+    goes_on(chats, "dot")
+    shells = list((chats.gateway.folder / ".dragoman").rglob("shell"))
+    assert [one.read_text() for one in shells] == ["begun\n"]
+
+
+@pytest.mark.proof
+def test_invariant_8_a_kill_while_a_person_is_asked(killed):
+    """B7, B12, D9: nothing lived for it; it is decided in the next life, and run once."""
+    chats, *_ = killed
+    name = chats.question("eve")
+    assert chats.done("delete-eve") == 0
+    chats.say("eve", f"/approve {name}")
+    chats.until("eve", "That was eve.")
+    assert chats.done("delete-eve") == 1
+    assert len([one for one in chats.shown("eve") if "/approve" in one]) == 1
+    goes_on(chats, "eve")

@@ -20,6 +20,9 @@ from peers.gateway import Gateway
 FIRST: Final = 700000001
 """The Telegram id of the first person of a deployment; those that follow are counted."""
 
+PATIENCE: Final = 100.0
+"""Seconds for what happens within one where nothing else is at work."""
+
 TOOLS: Final = '''
 """Tools that write down each time that they are used, and work for as long as a file is there."""
 
@@ -95,7 +98,7 @@ profile = "{profile}"
 """
 
 
-def until(condition: Callable[[], object], limit: float = 40.0) -> None:
+def until(condition: Callable[[], object], limit: float = PATIENCE) -> None:
     """Wait for what nobody tells of."""
     deadline = time.monotonic() + limit
     while not condition():
@@ -155,13 +158,13 @@ class Chats:
         """Return what the bot's messages to a person show now."""
         return list(self.api.messages(self.id(who)).values())
 
-    def until(self, who: str, text: str, limit: float = 40.0) -> None:
+    def until(self, who: str, text: str, limit: float = PATIENCE) -> None:
         """Wait until a message of the bot contains a text."""
         self.api.wait_for(lambda: any(text in one for one in self.shown(who)), limit)
 
     def question(self, who: str, count: int = 1) -> str:
         """Wait for the so-manieth question to a person, and return its name."""
-        self.api.wait_for(lambda: len(self._questions(who)) >= count, 40)
+        self.api.wait_for(lambda: len(self._questions(who)) >= count, PATIENCE)
         return self._questions(who)[count - 1]
 
     def _questions(self, who: str) -> list[str]:

@@ -38,6 +38,11 @@ def ids(session):
     return [item["id"] for item in items if "id" in item]
 
 
+def delete_transcript(folder):
+    [transcript] = Path(folder).rglob("*.jsonl")
+    transcript.unlink()
+
+
 def programs(folder):
     return {pid for pid, name in working_in(folder).items() if name == "claude"}
 
@@ -76,8 +81,7 @@ async def test_fc_sdk_04_a_session_is_begun_anew_when_the_program_knows_it_no_mo
         session = stage.session()
         async with stage.opened() as runtime:
             await stage.say(runtime, "apple", session=session)
-        [transcript] = Path(stage.host.data_dir).rglob("*.jsonl")
-        transcript.unlink()
+        delete_transcript(stage.host.data_dir)
         before = ids(session)
         async with stage.opened() as runtime:
             talk = await stage.say(runtime, "birch", session=session)

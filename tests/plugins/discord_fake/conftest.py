@@ -15,7 +15,7 @@ import attrs
 import pytest
 
 from peers.discord_fake import TOKEN, DiscordFake, ManualClock
-from vendor_noise import VENDOR_LOST_ERRORS
+from vendor_noise import pass_over_lost_errors
 
 AGENT = "DiscordBot (a test, 0)"
 INTENTS = 1 << 0 | 1 << 9 | 1 << 10 | 1 << 12 | 1 << 13 | 1 << 15
@@ -110,19 +110,6 @@ async def dpy(
             await running
 
 
-def _pass_over_lost_errors() -> None:
-    """Let the loop not report the errors that `VENDOR_LOST_ERRORS` lists."""
-    loop = asyncio.get_running_loop()
-    report = loop.get_exception_handler()
-
-    def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        said = str(context.get("exception"))
-        if report is not None and not any(known.words in said for known in VENDOR_LOST_ERRORS):
-            report(loop, context)
-
-    loop.set_exception_handler(handle)
-
-
 @pytest.fixture
 async def hikari_bot(fake: DiscordFake, guild: int, channel: int) -> AsyncIterator[Any]:
     """hikari's bot, started, with ``heard``."""
@@ -138,7 +125,7 @@ async def hikari_bot(fake: DiscordFake, guild: int, channel: int) -> AsyncIterat
         intents=hikari.Intents.ALL_UNPRIVILEGED | hikari.Intents.MESSAGE_CONTENT,
     )
     heard = Heard()
-    _pass_over_lost_errors()
+    pass_over_lost_errors()
 
     async def note(event: hikari.Event) -> None:
         heard.note(type(event).__name__, event)

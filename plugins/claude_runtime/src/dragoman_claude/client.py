@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import anyio
 import attrs
-from anyio.abc import TaskGroup, TaskStatus
+from anyio.abc import ByteReceiveStream, TaskGroup, TaskStatus
 from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, Message, SystemMessage
 
 from dragoman import Clock, FailureKind, RuntimeFailed
@@ -22,6 +22,8 @@ _INTERRUPT: Final = 1.0
 _CLOSE: Final = 2.0
 _KILL: Final = 1.0
 """Seconds for an interruption to be taken, for an end in order, and for one by signals."""
+_LOOK: Final = 0.01
+"""Seconds between two looks whether the SDK has stopped reading."""
 _REST: Final = 1.0
 """Seconds behind a result in which the program comes to rest: it takes milliseconds."""
 
@@ -140,7 +142,7 @@ class Client:
         sdk = ClaudeSDKClient(options)
         try:
             with self.clock.move_on_after(timeout) as scope:
-                await sdk.connect()
+                await self._connect(sdk)
             if scope.cancelled_caught:
                 raise TimeoutError(f"no answer within {timeout:g} s")
             self._sdk = sdk
@@ -151,12 +153,37 @@ class Client:
             if self._sdk is None:
                 task_status.started()
         finally:
+            if self._sdk is None or self.failure is not None:
+                self._patience = 0  # it has nothing to say that would be heard
             self._ending.set()
             self._begun.set()
             self._rested.set()
             with anyio.CancelScope(shield=True):
                 await self._down(sdk)
             self._gone.set()
+
+    async def _connect(self, sdk: ClaudeSDKClient) -> None:
+        """Start the program. One whose start is left is killed: the SDK waits for it to end."""
+        failure: Exception | None = None
+        over = False
+
+        async def kill() -> None:
+            try:
+                await anyio.sleep_forever()
+            finally:
+                if not over:
+                    await self.home.end(0)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(kill)
+            try:
+                await sdk.connect()
+            except Exception as error:  # noqa: BLE001 - raised again below, outside the group
+                failure = error
+            over = True
+            tasks.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
 
     async def _serve(self, sdk: ClaudeSDKClient) -> None:
         async with anyio.create_task_group() as tasks:
@@ -198,14 +225,33 @@ class Client:
                 self.log.warning("MCP server %s is not connected: %s", name, state)
 
     async def _down(self, sdk: ClaudeSDKClient) -> None:
-        """Let the program go in order, and by signals where it does not."""
+        """Let the program go in order, and by signals where it does not.
+
+        What it has written is read to the end: before that its end is not seen, and the SDK, which
+        reads no more behind what it could not understand, would wait for that in vain.
+        """
+        output = _output(sdk)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._kill)
+            if self.failure is not None:
+                tasks.start_soon(self._read_off, output)
             await self._disconnect(sdk)
             tasks.cancel_scope.cancel()
-        if not await self.home.end(_KILL):
+        if await self.home.end(_KILL):
+            await self._read_off(output)
+        else:
             self.log.error("a program could not be ended")
         await self.home.remove()
+
+    async def _read_off(self, output: ByteReceiveStream | None) -> None:
+        """Read what nobody wants any more."""
+        while output is not None:
+            try:
+                await output.receive()
+            except RuntimeError:  # the SDK reads still
+                await self.clock.sleep(_LOOK)
+            except (anyio.EndOfStream, anyio.ClosedResourceError):
+                return
 
     async def _kill(self) -> None:
         await self.clock.sleep(self._patience)
@@ -216,3 +262,10 @@ class Client:
             await sdk.disconnect()
         except Exception as error:  # noqa: BLE001 - it ends either way
             self.log.debug("a program ended with %s", type(error).__name__)
+
+
+def _output(sdk: ClaudeSDKClient) -> ByteReceiveStream | None:
+    """Return what the program writes to, which the SDK keeps to itself and forgets at the end."""
+    process = getattr(sdk._transport, "_process", None)  # noqa: SLF001 - there is no other way
+    output: ByteReceiveStream | None = getattr(process, "stdout", None)
+    return output

@@ -82,7 +82,10 @@ class ProgramsTable:
     memory: int = attrs.field(
         default=2048,
         validator=ge(256),
-        metadata=_help("megabytes that all of them may use; the longest idle one makes room"),
+        metadata=_help(
+            "megabytes that all of them may use, each reckoned at 200 at least; the longest idle one "
+            "makes room"
+        ),
     )
     idle: float = attrs.field(
         default=180.0,

@@ -27,10 +27,7 @@ _ANEW: Final = (
     "the lines of one message are indented:]"
 )
 _CUT_OFF: Final = "[Your last answer was cut off. People have seen this of it, indented:]"
-_WITHDRAWN: Final = (
-    "Not run: a person was asked about this call, and before there was an answer the question was "
-    "withdrawn."
-)
+_FAILED: Final = "API Error"
 _SHORTENED: Final = "[Earlier messages are left out.]"
 
 Item: TypeAlias = dict[str, Any]
@@ -89,29 +86,15 @@ def cut_off(words: str, behind: str | None) -> str:
     return entry_item(entry, None)
 
 
-def withdrawn(lines: Iterable[Entry], behind: str | None) -> list[Entry]:
-    """Return what came of calls that wait for a decision which nobody will make any more.
-
-    The program would ask about them once more. These lines follow the line ``behind``, as if it
-    had written them.
-    """
-    made: list[Entry] = []
-    for call in _waiting(lines):
-        result = {"type": "tool_result", "tool_use_id": call, "content": _WITHDRAWN}
-        entry = {
-            "type": "user",
-            "uuid": str(uuid4()),
-            "parentUuid": behind,
-            "isSidechain": False,
-            "message": {"role": "user", "content": [{**result, "is_error": True}]},
-        }
-        behind = entry["uuid"]
-        made.append(entry)
-    return made
-
-
 def entry_item(entry: Mapping[str, Any], sub: str | None) -> str:
-    """Return the item of one line of a transcript."""
+    """Return the item of one line of a transcript.
+
+    What the program says of a call that failed is left out: it names hosts, and services quote keys.
+    """
+    message = entry.get("message")
+    if entry.get("isApiErrorMessage") and isinstance(message, dict):
+        said = [{"type": "text", "text": _FAILED}]
+        entry = {**entry, "message": {**message, "content": said}}
     return encode({"entry": entry} if sub is None else {"entry": entry, "sub": sub})
 
 
@@ -252,19 +235,6 @@ def calls(entries: Iterable[Mapping[str, Any]]) -> frozenset[str]:
     """Return the ids of the calls of tools in these lines."""
     found = (block for entry in entries for block in blocks(entry))
     return frozenset(str(block.get("id")) for block in found if block.get("type") == "tool_use")
-
-
-def _waiting(lines: Iterable[Entry]) -> list[str]:
-    """Return the calls that wait for a decision, in order."""
-    waiting: dict[str, None] = {}
-    for line in lines:
-        told = line.get("attachment")
-        if isinstance(told, dict) and told.get("type") == "hook_deferred_tool":
-            waiting[str(told.get("toolUseID"))] = None
-        for block in blocks(line):
-            if block.get("type") == "tool_result":
-                waiting.pop(str(block.get("tool_use_id")), None)
-    return list(waiting)
 
 
 def _spoken(stored: Iterable[str], untold: set[int | None]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from dragoman_claude import history
+from dragoman_claude import history, pauses
 
 _SUB: Final = re.compile(r"subagents(/[A-Za-z0-9_-]+)+")
 
@@ -45,7 +45,7 @@ def close_waiting(config: Path, cwd: Path, session_id: str, behind: str) -> list
         lines.append(history.decode(text))
         if history.uuid_of(lines[-1]) == behind:
             break
-    made = history.withdrawn(lines, behind)
+    made = pauses.withdrawn(lines, behind)
     _write_lines(main, made, "a")
     return made
 

@@ -252,7 +252,7 @@ class TurnRun:
             ]
         else:
             lines = history.entries(items).get(None, [])
-            made = history.withdrawn(lines, newest)
+            made = pauses.withdrawn(lines, newest)
             closed = [history.entry_item(each, None) for each in made]
         if closed:
             await self._records.append(closed)
