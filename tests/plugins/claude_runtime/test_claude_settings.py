@@ -1,5 +1,7 @@
 """Each setting of the table on the real program: what its model is asked, and what comes of it."""
 
+from zoneinfo import ZoneInfo
+
 import anyio
 import pytest
 
@@ -53,21 +55,24 @@ async def test_what_the_model_is_asked_follows_the_table(model_server, tmp_path)
         add_dirs=(tmp_path,),
         settings={"env": {"BY_SETTINGS": "yes"}},
         environment={"COLOUR": "blue"},
-        time_zone="Pacific/Kiritimati",
+        time_zone="Pacific/Pago_Pago",
     )
     look = {"command": "echo $COLOUR $TZ $BY_SETTINGS", "description": "look"}
     read = {"file_path": str(path)}
     judged.script("look", Call("Bash", arguments=look), Call("Read", arguments=read), Say(("Ok.",)))
     async with staged(judged) as stage, stage.opened() as runtime:
+        days = [stage.host.clock.now().astimezone(ZoneInfo("Pacific/Pago_Pago"))]
         talk = await stage.say(runtime, "look")
+        days.append(stage.host.clock.now().astimezone(days[0].tzinfo))
     assert talk.end == Finished()
     body = judged.asked_last
+    assert any(f"Today's date is {day:%Y-%m-%d}" in str(body["messages"]) for day in days)
     assert (body["model"], body["output_config"]["effort"]) == ("claude-opus-5", "low")
     assert body["thinking"] == {"type": "disabled"}
     assert tool_names(body) == ["Bash", "Read", "mcp__gateway__read_file"]
     assert system_text(body).endswith("Be brief: “always”.")
     [said, shown] = judged.results
-    assert said == "blue Pacific/Kiritimati yes"
+    assert said == "blue Pacific/Pago_Pago yes"
     assert "“always”" in shown
 
 
