@@ -6,7 +6,8 @@ The model answers at once and from memory, so that a run costs what the SDK and 
 Ours is over a real store file, group commit and fencing included, and made anew for each run as a
 turn does; the SDK's sessions are made once for each conversation, which is the best that they can
 be. Every round runs all of them one after another, each time beginning with another one, and
-ratios are taken within a round: what else the machine does meets all of them. ``no_session`` is the
+ratios are taken within a round: what else the machine does meets all of them. Where a session of the
+SDK gives up because its file is locked, that is counted, and its time stands. ``no_session`` is the
 same work with the history given to the run as a list; ``nothing`` has no history at all.
 ``best_of_no_session`` compares the best rounds, which the machine has disturbed least.
 """
@@ -19,6 +20,7 @@ import contextlib
 import gc
 import json
 import os
+import sqlite3
 import statistics
 import tempfile
 import time
@@ -146,14 +148,27 @@ async def ours(folder: Path, conversations: int) -> AsyncIterator[Ours]:
         yield Ours(store, [await scene.running(channel=str(each)) for each in range(conversations)])
 
 
+@attrs.define(eq=False)
+class Theirs:
+    """One of the SDK's sessions for each conversation, and how often they found their file locked."""
+
+    sessions: list[Any]
+    locked: int = 0
+
+    async def talk(self, number: int) -> None:
+        """One run over a conversation's session."""
+        try:
+            await run("hi", self.sessions[number])
+        except sqlite3.OperationalError:
+            self.locked += 1
+
+
 @contextlib.asynccontextmanager
-async def theirs(
-    make: Callable[..., Any], path: Path, conversations: int
-) -> AsyncIterator[list[Any]]:
+async def theirs(make: Callable[..., Any], path: Path, conversations: int) -> AsyncIterator[Theirs]:
     """Make one of the SDK's sessions for each conversation; all share a file."""
     settings = SessionSettings(limit=SHORT)
     sessions = [make(f"s{each}", path, session_settings=settings) for each in range(conversations)]
-    yield sessions
+    yield Theirs(sessions)
     for session in sessions:
         closing = session.close()
         if closing is not None:
@@ -197,8 +212,8 @@ async def many_at_once(folder: Path, conversations: int, rounds: int) -> dict[st
             "nothing": lambda _: run("hi"),
             "no_session": lambda _: run([*same, PERSON]),
             "dragoman": mine.talk,
-            "sqlite": lambda number: run("hi", sqlite[number]),
-            "async_sqlite": lambda number: run("hi", asynchronous[number]),
+            "sqlite": sqlite.talk,
+            "async_sqlite": asynchronous.talk,
         }
         rates: dict[str, list[float]] = {name: [] for name in talks}
         opened = dict.fromkeys(talks, 0)
@@ -220,6 +235,7 @@ async def many_at_once(folder: Path, conversations: int, rounds: int) -> dict[st
         "of_nothing": round(paired(rates["dragoman"], rates["nothing"]), 3),
         "of_sqlite": round(paired(rates["dragoman"], rates["sqlite"]), 2),
         "of_async_sqlite": round(paired(rates["dragoman"], rates["async_sqlite"]), 1),
+        "found_locked": {"sqlite": sqlite.locked, "async_sqlite": asynchronous.locked},
         "descriptors_opened": opened,
         "commits_per_run": round(commits / (rounds * conversations), 3),
     }

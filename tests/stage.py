@@ -101,7 +101,7 @@ class Stage:
                 await connection.execute_fetchall("SELECT 1")  # behind what it has to do
             await settle()
             now = self.app.store.commits
-            busy = self.app.store._writer._waiting or self.app.store._writer._lock.locked()
+            busy = self.app.store._writes._waiting or self.app.store._writer._lock.locked()
             calm = 0 if busy or now != before else calm + 1
             before = now
 

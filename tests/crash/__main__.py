@@ -11,6 +11,7 @@ from pathlib import Path
 from crash.agency import agencies
 from crash.backstage import Backstage
 from crash.campaign import WORKERS, Campaign
+from crash.claude import CLAUDE
 from crash.deployments import bare_wire, deployments
 from crash.fence import accepted_by
 from crash.hunt import hunt
@@ -38,7 +39,7 @@ def _kill(options: argparse.Namespace, pieces: str, folder: Path, backstage: Bac
     """Kill the gateway in each deployment; return whether nothing is wrong."""
     good = True
     path = f"{options.core}:{pieces}"
-    for deployment in [*deployments(backstage), *agencies(backstage)]:
+    for deployment in [*deployments(backstage), *agencies(backstage), CLAUDE]:
         if options.platform not in (None, deployment.name):
             continue
         if options.recovery not in (None, deployment.recovery):

@@ -13,7 +13,7 @@ import attrs
 
 from crash.deployments import Deployment
 from crash.points import Point, common, each_passage, one_per_site
-from crash.trial import LIMIT, Outcome, Trial
+from crash.trial import Outcome, Trial
 
 RECORDINGS: Final = 3
 WORKERS: Final = 6
@@ -68,7 +68,8 @@ class Campaign:
     python_path: str
     folder: Path
     workers: int = WORKERS
-    limit: float = LIMIT
+    limit: float | None = None
+    """Seconds for each trial, if not the deployment's own."""
     _numbers: itertools.count[int] = attrs.field(factory=itertools.count, init=False)
 
     def run(self, points: Sequence[Point] | None = None) -> Result:
@@ -107,4 +108,5 @@ class Campaign:
 
     def _once(self, point: Point | None) -> Outcome:
         folder = self.folder / f"{next(self._numbers)}"
-        return Trial(self.deployment, point, self.python_path, folder, self.limit).run()
+        limit = self.deployment.limit if self.limit is None else self.limit
+        return Trial(self.deployment, point, self.python_path, folder, limit).run()

@@ -32,6 +32,8 @@ class Set:
     files: Mapping[str, str] = MappingProxyType({})
     look_behind: Callable[[Path, Judgement], Sequence[str]] = lambda _folder, _judgement: ()
     """Returns what is wrong in the gateway's folder, and at peers that people do not see."""
+    look_dead: Callable[[Path], Sequence[str]] = lambda _folder: ()
+    """Returns what a kill has left that it may not, before the next life begins."""
 
 
 @attrs.frozen(kw_only=True)
@@ -52,6 +54,8 @@ class Deployment:
     """Where it is killed, by the beginnings of sites; everywhere where none is named."""
     killed_before: Point | None = None
     """Where a first kill is: then the points are those of the recovery from it."""
+    limit: float = 40.0
+    """Seconds that a trial may take."""
     effects: int = 0
     """How many of the messages make the agent do what must not be done twice."""
 
@@ -177,13 +181,14 @@ def _wire_and_model(recovery: str, backstage: Backstage) -> Open:
     return opened
 
 
-def wire_table(peer: WirePeer, *, certain: bool) -> str:
+def wire_table(peer: WirePeer, *, certain: bool, buttons: int = 0) -> str:
     """Return the tables of the wire platform and of the people in its two chats."""
     return f"""
 [platforms.wire]
 plugin = "crash:wire"
 peer = "{peer.address}"
 certain = {str(certain).lower()}
+buttons = {buttons}
 
 [access]
 users = ["crash:1", "crash:2"]

@@ -12,8 +12,13 @@ import attrs
 from crash.scene import Said, Seen
 
 REPEAT: Final = re.compile(r"\(this may be a repeat\)")
-CUT: Final = re.compile(r"\(interrupted by a restart\)")
-NOTICE: Final = re.compile(r"\(a restart interrupted this before there was an answer[^)]*\)")
+_STEP: Final = r"\(`[^()]*…\)\s*"
+"""What ran last, which may stand above the word of an interruption, and before all text as well."""
+CUT: Final = re.compile(rf"(?:{_STEP})?\(interrupted by a restart\)")
+NOTICE: Final = re.compile(
+    r"\(a restart interrupted this before there was an answer[^)]*\)"
+    rf"|^{_STEP}\(interrupted by a restart\)$"
+)
 
 
 @attrs.frozen

@@ -18,6 +18,7 @@ pytestmark = [pytest.mark.proof, pytest.mark.alone, pytest.mark.timeout(900)]
         ("slack", "retry"),
         ("approval", "retry"),
         ("compaction", "notify"),
+        ("claude", "retry"),
     ],
 )
 def test_a_kill_at_any_point_loses_nothing_and_shows_nothing_twice(platform, recovery):

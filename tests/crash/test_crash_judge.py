@@ -55,6 +55,15 @@ def test_a_cut_answer_counts_only_with_its_mark():
     assert bare.stray
 
 
+def test_what_ran_last_may_stand_above_the_mark():
+    cut = judged(f"one two\n\n*(`note` …)*\n\n{CUT}")
+    assert (cut.lost, cut.stray, cut.interrupted) == ((), (), 1)
+    bare = judged(f"*(`note` …, `helper` `fetch`, 45 s …)*\n\n{CUT}")
+    assert (bare.lost, bare.stray, bare.interrupted) == ((), (), 1)
+    assert judged("*(`note` …)*").stray
+    assert judged(CUT).stray
+
+
 def test_a_notice_stands_for_one_unanswered_message():
     assert judged(NOTICE).interrupted == 1
     assert judged(NOTICE, said=(ANN, BIS)).lost == ("1: 'again'",)

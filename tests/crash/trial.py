@@ -17,9 +17,6 @@ from crash.judge import Judgement, judge
 from crash.points import Passed, Point
 from peers.gateway import Gateway
 
-LIMIT: Final = 40.0
-"""Seconds until everything that was said has come to its end, restart included."""
-
 CALM: Final = 0.25
 """Seconds in which nothing more may happen before a trial counts as over."""
 
@@ -61,11 +58,13 @@ class Trial:
     target: Point | None
     python_path: str
     folder: Path
-    limit: float = LIMIT
+    limit: float
+    """Seconds until everything that was said has come to its end, restart included."""
     _gateway: Gateway = attrs.field(init=False)
     _conductor: Conductor = attrs.field(init=False)
     _scars: list[Scar] = attrs.field(init=False, factory=list)
     _uncertain: int = attrs.field(init=False, default=0)
+    _left: list[str] = attrs.field(init=False, factory=list)
 
     def run(self) -> Outcome:
         """Run it to its end."""
@@ -93,6 +92,7 @@ class Trial:
             if not self._conductor.killed.is_set():
                 return hung
             self._scars.append(self._scar(stage))
+            self._left += stage.look_dead(self.folder)
         self._conductor.stand_back()
         self._gateway.start()
         return self._until_over(stage, gate)
@@ -191,7 +191,7 @@ gate = "{gate.address}"
             uncertain=self._uncertain,
             explained=tuple(explained),
             hung=hung,
-            found=tuple(stage.look_behind(self.folder, judgement)),
+            found=(*self._left, *stage.look_behind(self.folder, judgement)),
             log=self._gateway.log,
             seconds=seconds,
         )

@@ -1,57 +1,17 @@
 """The worked example, as its page says to run it: a terminal, no account, no key, no network."""
 
-import contextlib
-import os
 import re
-import select
-import subprocess
 import sys
-import time
 from pathlib import Path
 
-import attrs
 import pytest
 
 from dragoman.manifest.load import read
 from dragoman.plugins.catalogue import Catalogue
+from e2e.terminal import PROMPT, Terminal, without_ids
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "support"
-PROMPT = "you> "
-ID = re.compile(r"\b[0-9a-f]{8}\b")
-
-
-@attrs.define(eq=False)
-class Terminal:
-    """A chat on a pseudo-terminal, and what it has shown so far."""
-
-    process: subprocess.Popen
-    side: int
-    text: str = ""
-
-    def until(self, wanted, limit=60.0):
-        """Read until ``wanted`` was shown; return all up to its end, and forget that."""
-        deadline = time.monotonic() + limit
-        while wanted not in self.text:
-            assert time.monotonic() < deadline, f"{wanted!r} did not come: {self.text!r}"
-            if select.select([self.side], [], [], 0.1)[0]:
-                self.text += os.read(self.side, 4096).decode().replace("\r\n", "\n")
-        shown, found, self.text = self.text.partition(wanted)
-        return shown + found
-
-    def say(self, line, wanted):
-        os.write(self.side, f"{line}\n".encode())
-        return self.until(wanted)
-
-    def end(self, limit=60.0):
-        """End the input; again where the program was not reading just then."""
-        deadline = time.monotonic() + limit
-        while self.process.poll() is None:
-            assert time.monotonic() < deadline, f"it goes on: {self.text!r}"
-            os.write(self.side, b"\x04")
-            with contextlib.suppress(subprocess.TimeoutExpired, OSError):
-                self.process.wait(1)
-        assert self.process.returncode == 0
 
 
 @pytest.fixture
@@ -60,27 +20,15 @@ def start(tmp_path):
     terminals = []
 
     def begin():
-        ours, theirs = os.openpty()
         command = Path(sys.executable).with_name("dragoman")
         manifest = "examples/support/rehearsal.toml"
-        process = subprocess.Popen(
-            [command, "chat", "--manifest", manifest, "--data-dir", str(tmp_path / "data")],
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            env={"HOME": str(tmp_path), "PATH": os.defpath, "TERM": "dumb"},
-            cwd=ROOT,
-            start_new_session=True,
-        )
-        os.close(theirs)
-        terminals.append(Terminal(process, ours))
+        words = [command, "chat", "--manifest", manifest, "--data-dir", str(tmp_path / "data")]
+        terminals.append(Terminal.of(words, home=tmp_path, cwd=ROOT))
         return terminals[-1]
 
     yield begin
     for one in terminals:
-        one.process.kill()
-        one.process.wait()
-        os.close(one.side)
+        one.close()
 
 
 @pytest.fixture
@@ -90,10 +38,6 @@ def transcripts():
         r"^```console\n(.*?)^```", (EXAMPLE / "README.md").read_text(), re.MULTILINE | re.DOTALL
     )
     return [re.sub(r"^\$ .*\n", "", block, flags=re.MULTILINE) for block in blocks]
-
-
-def without_ids(text):
-    return ID.sub("ID", text)
 
 
 def test_a_newcomer_sees_what_the_page_shows(start, transcripts):

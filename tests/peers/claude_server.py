@@ -2,7 +2,7 @@
 
 Its judge is the real program of the Claude Agent SDK (see its test), which is this server's only
 client: it makes one ``POST /v1/messages?beta=true`` for each model call, streamed, and repeats one
-whose stream was cut without a stream. What it adds to a conversation in its own words, and no
+whose stream was cut without a stream. It asks how many tokens a large file has, too. What it adds to a conversation in its own words, and no
 person or agent has said, is not in the `Line` s that were heard.
 """
 
@@ -87,6 +87,8 @@ class ClaudeServer(ScriptedModel):
         return f"http://127.0.0.1:{self.port}"
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
+        if request.path == "/v1/messages/count_tokens":
+            return web.json_response({"input_tokens": 1})
         assert (request.method, request.path) == ("POST", "/v1/messages"), request.path
         return await self.ask(request)
 

@@ -76,6 +76,9 @@ class MemoryHarness:
         [data] = [data for name, data in message.buttons if name == label]
         self.service.tell("pressed", message, data=data, label=label, author=PERSON)
 
+    async def answered(self, address: Address) -> Sequence[str]:
+        return self.service.whispers.get(self._room(address), [])
+
     async def erase(self, address: Address, native_id: str) -> None:
         self.service.messages[native_id].there = False
 

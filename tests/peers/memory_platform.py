@@ -59,6 +59,7 @@ CAN = Capabilities(
     delete=True,
     reactions=True,
     buttons=5,
+    answers=True,
     fetch=10_000,
     files=FileLimits(size=10_000, caption=200),
 )
@@ -186,6 +187,10 @@ class MemoryPlatform:
         except ServiceError as error:
             if error.code != "unchanged":
                 raise self.failure(error) from None
+
+    async def answer(self, press: Inbound, text: str) -> None:
+        if text:
+            await self.service.whisper(self.room_of(press.address), text)
 
     @asynccontextmanager
     async def fetch(self, attachment: Attachment) -> AsyncIterator[AsyncIterator[bytes]]:

@@ -54,6 +54,8 @@ class Service:
     confirmed: int = 0
     connections: int = 0
     typings: list[str] = attrs.field(factory=list)
+    whispers: dict[str, list[str]] = attrs.field(factory=dict)
+    """What one person was told in a room, and nobody else."""
     fault: ServiceError | None = None
     down: bool = False
     generation: int = 0
@@ -126,6 +128,10 @@ class Service:
         if (emoji in message.reactions) is on:
             raise ServiceError("unchanged")
         (message.reactions.add if on else message.reactions.discard)(emoji)
+
+    async def whisper(self, room: str, text: str) -> None:
+        await self._reach()
+        self.whispers.setdefault(room, []).append(text)
 
     async def type(self, room: str) -> None:
         await self._reach()

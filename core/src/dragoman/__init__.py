@@ -73,6 +73,7 @@ from dragoman.messages import Place as Place
 from dragoman.messages import Quote as Quote
 from dragoman.messages import Receipt as Receipt
 from dragoman.messages import Sender as Sender
+from dragoman.protocols import Answers as Answers
 from dragoman.protocols import Decision as Decision
 from dragoman.protocols import Deletes as Deletes
 from dragoman.protocols import Drafts as Drafts

@@ -17,6 +17,7 @@ from dragoman.assembly import Assembly, Opener, open_store, unserved
 from dragoman.bell import answer
 from dragoman.clock import Clock, SystemClock
 from dragoman.flow.admission import Admission
+from dragoman.flow.cards import Cards
 from dragoman.flow.changes import Changes
 from dragoman.flow.commands import Commands
 from dragoman.flow.control import Control
@@ -182,7 +183,9 @@ class Application:
                 redact=self.redactor,
             )
             async with anyio.create_task_group() as running:
+                cards = Cards(store, self.clock, log, outbox)
                 turns = Turns(
+                    cards=cards,
                     leases=leases,
                     store=store,
                     clock=self.clock,
@@ -194,7 +197,7 @@ class Application:
                     collect=self._collecting(),
                     work=runner.run,
                 )
-                decisions = self._decisions(store, turns, outbox, log)
+                decisions = self._decisions(store, turns, cards, outbox, log)
                 door = self._door(
                     turns=turns,
                     decisions=decisions,
@@ -211,6 +214,7 @@ class Application:
                 tasks.start_soon(turns.run)
                 tasks.start_soon(turns.renew)
                 tasks.start_soon(decisions.run)
+                tasks.start_soon(cards.run)
                 tasks.start_soon(self._listen, outbox, turns, log)
                 yield _Services(store, outbox, sinks, turns, running, router, door)
             tasks.cancel_scope.cancel()
@@ -258,13 +262,14 @@ class Application:
         return tuple(name for name, mode in busy.items() if mode in {"collect", "interrupt"})
 
     def _decisions(
-        self, store: Store, turns: Turns, outbox: Outbox, log: logging.Logger
+        self, store: Store, turns: Turns, cards: Cards, outbox: Outbox, log: logging.Logger
     ) -> Decisions:
         return Decisions(
             store=store,
             clock=self.clock,
             log=log,
             turns=turns,
+            cards=cards,
             outbox=outbox,
             profiles=self.manifest.profiles,
             kinds=self._kinds(),

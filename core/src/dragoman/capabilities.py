@@ -109,7 +109,8 @@ class Capabilities:
     ``idempotent_window`` is for how many seconds after the first attempt an idempotent send may be
     repeated; ``None`` is for ever. ``delete``, ``reactions`` and ``fetch`` say that the platform is
     a `dragoman.Deletes`, `dragoman.Reactions` or `dragoman.Fetches`; ``fetch`` is the size of the
-    largest file that can be had, bytes. ``buttons`` is how many one message may have.
+    largest file that can be had, bytes. ``buttons`` is how many one message may have; ``answers`` says that the
+    platform is a `dragoman.Answers`.
     """
 
     max_text: int = attrs.field(validator=attrs.validators.ge(64))
@@ -126,6 +127,7 @@ class Capabilities:
     delete: bool = False
     reactions: bool = False
     buttons: int = 0
+    answers: bool = False
     fetch: int | None = None
     silence: float | None = None
     rate: Rate | None = None

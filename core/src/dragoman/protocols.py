@@ -16,7 +16,7 @@ from attrs.validators import instance_of
 
 from dragoman.capabilities import Capabilities
 from dragoman.inputs import FetchedFile, TurnInput
-from dragoman.messages import Address, Attachment, Deliver, Outbound, Receipt
+from dragoman.messages import Address, Attachment, Deliver, Inbound, Outbound, Receipt
 from dragoman.runevents import RunEvent
 from dragoman.states import ApprovalState
 
@@ -93,6 +93,20 @@ class Reactions(Protocol):
         """Set a reaction of this account, or take it back; what is so already is success.
 
         Raises `dragoman.Refused` for an emoji that the platform does not take.
+        """
+        ...
+
+
+class Answers(Protocol):
+    """A platform on which a press is answered to whoever pressed, and to nobody else
+    (``capabilities.answers``)."""
+
+    async def answer(self, press: Inbound, text: str) -> None:
+        """Say what came of a press, in a line of Markdown; where nothing is to be said, ``text``
+        is empty: the press was taken.
+
+        Core does so once for each press that it decides on, within seconds. Raises
+        `dragoman.Expired` where it is too late for an answer.
         """
         ...
 

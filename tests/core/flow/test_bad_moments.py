@@ -31,7 +31,7 @@ pytestmark = pytest.mark.anyio
 def failing_once(monkeypatch, kind, times=1):
     """The disk is full for commits with this kind of operation."""
     left = [times]
-    real = Writer._commit
+    real = Writer.commit
 
     async def commit(self, group):
         if left[0] and any(isinstance(op, kind) for op in group):
@@ -39,7 +39,7 @@ def failing_once(monkeypatch, kind, times=1):
             raise sqlite3.OperationalError("database or disk is full")
         return await real(self, group)
 
-    monkeypatch.setattr(Writer, "_commit", commit)
+    monkeypatch.setattr(Writer, "commit", commit)
     return left
 
 

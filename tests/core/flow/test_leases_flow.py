@@ -51,7 +51,7 @@ class Broken:
         self.broken = False
         self.healed = anyio.Event()
         store = stage.app.store
-        apply = store._writer.apply
+        apply = store.apply
 
         async def failing(operation):
             if self.broken and (kinds is None or isinstance(operation, kinds)):
@@ -155,8 +155,8 @@ async def test_no_lease_is_called_lost_that_ended_in_the_same_commit(
 
     async with gateway(plugin_of(ends_late), clock=clock) as stage:
         store, ending = stage.app.store, anyio.Event()
-        apply, groups = store._writer.apply, []
-        commit = store._writer._commit
+        apply, groups = store.apply, []
+        commit = store._writer.commit
 
         async def in_one_commit(operation):
             if isinstance(operation, Renew):
@@ -167,12 +167,12 @@ async def test_no_lease_is_called_lost_that_ended_in_the_same_commit(
                     await anyio.lowlevel.checkpoint()
             return await apply(operation)
 
-        async def noted(self, group):
+        async def noted(group):
             groups.append([type(operation) for operation in group])
             return await commit(group)
 
         monkeypatch.setattr(type(store), "apply", lambda _, operation: in_one_commit(operation))
-        monkeypatch.setattr(type(store._writer), "_commit", noted)
+        monkeypatch.setattr(store._writes, "_serve", noted)
         await stage.platform.say("go")
         await clock.advance(RENEW_SECONDS + 1)
         await stage.quiet()

@@ -96,7 +96,7 @@ async def test_invariant_8_a_call_runs_when_somebody_has_approved_it():
         assert await stage.rows("SELECT saved FROM agent_runs") == [(None,)]
         await stage.platform.say(f"/deny {name}")
         await stage.until_final()
-        assert texts(stage)[-1] == "That had been decided. `delete_files`: approved."
+        assert texts(stage)[-1] == "That is over. `delete_files`: approved."
 
 
 async def test_a_reason_reaches_the_agent_and_the_name_may_be_left_out():
@@ -209,7 +209,7 @@ async def test_a_turn_that_waits_can_be_stopped(command):
         await stage.until_final()
         assert await stage.states("agent_runs") == ["cancelled", "succeeded"]
         assert await stage.rows("SELECT verdict FROM approvals") == [("cancelled",)]
-        assert "That had been decided. `delete_files`: cancelled." in texts(stage)
+        assert "That is over. `delete_files`: cancelled." in texts(stage)
         assert texts(stage)[-1] == "hello"
 
 

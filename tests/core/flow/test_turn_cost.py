@@ -14,7 +14,7 @@ import pytest
 
 from dragoman import Finished, TextBlock, TextDelta
 from dragoman.store.operations import EndSend
-from dragoman.store.writer import Writer
+from dragoman.store.sqlite import SqliteStore
 from dragoman.testing import ScriptedRuntime, StubPlatform, StubPlugin, settle
 from stage import can, gateway
 
@@ -70,7 +70,7 @@ class Cost:
 def cost(monkeypatch):
     """Counts from now on: every operation of the store, and every callback of the loop."""
     counted = Cost()
-    apply, run = Writer.apply, asyncio.events.Handle._run
+    apply, run = SqliteStore.apply, asyncio.events.Handle._run
 
     async def counting_apply(self, operation):
         answer = await apply(self, operation)
@@ -83,7 +83,7 @@ def cost(monkeypatch):
         counted.step(self)
         return run(self)
 
-    monkeypatch.setattr(Writer, "apply", counting_apply)
+    monkeypatch.setattr(SqliteStore, "apply", counting_apply)
     monkeypatch.setattr(asyncio.events.Handle, "_run", counting_run)
     return counted
 

@@ -105,7 +105,7 @@ async def test_invariant_2_a_message_that_meets_the_end_of_a_turn_is_never_stran
 @pytest.mark.parametrize("size", [1, 2, 3])
 async def test_invariant_2_fences_hold_at_each_border_of_a_group(monkeypatch, size):
     """Invariant 2: late writes of every kind among good ones, whatever shares their commit."""
-    monkeypatch.setattr("dragoman.store.writer.GROUP", size)
+    monkeypatch.setattr("dragoman.store.gathering.GROUP", size)
     async with open_sqlite(None) as store:
         scene = Scene(store)
         grant = await scene.running()

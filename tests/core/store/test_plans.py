@@ -41,6 +41,7 @@ OF_THE_UNFINISHED = {
     "runs_open",
     "runs_waiting",
     "approvals_open",
+    "approvals_live",
     "deliveries_open",
 }
 """Partial indexes: they hold only what has not ended, so that reading one whole is no history."""
@@ -111,6 +112,7 @@ STATEMENTS = {
     ops.Finish: 10,
     ops.Pause: 5,
     ops.Decide: 3,
+    ops.ClearCard: 1,
     ops.Expire: 1,
     ops.EndWaiting: 5,
     ops.Revoke: 1,
@@ -259,7 +261,10 @@ async def test_queries_read_no_table_from_end_to_end():
             "values": store.read.values("c", "a"),
             "decided": store.read.decided(10, ["stub"]),
             "approval": store.read.approval("a"),
-            "decided_by": store.read.decided_by("me", NOW),
+            "decided_by": store.read.decided_by(1),
+            "card": store.read.card("a"),
+            "stale_cards": store.read.stale_cards(10),
+            "open_in": store.read.open_in([lane]),
             "open_questions": store.read.open_questions(session_id),
             "next_expiry": store.read.next_expiry(),
             "turn_inputs": store.read.turn_inputs("turn_1"),

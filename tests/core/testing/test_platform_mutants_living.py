@@ -7,7 +7,17 @@ import anyio.lowlevel
 import attrs
 import pytest
 
-from dragoman import Forbidden, Gone, NotSent, PlatformError, RateLimited, Receipt, Refused, Unknown
+from dragoman import (
+    Forbidden,
+    Gone,
+    NotSent,
+    Outbound,
+    PlatformError,
+    RateLimited,
+    Receipt,
+    Refused,
+    Unknown,
+)
 from peers.memory_platform import CAN, MemoryPlatform
 from peers.memory_service import TOKEN, ServiceError
 from platform_mutants import FAILURE, FLAG, failures_of
@@ -34,6 +44,7 @@ def idle(flag, method):
 
 
 for flag, value in {
+    "answers": False,
     "buttons": 0,
     "delete": False,
     "edit": False,
@@ -45,6 +56,19 @@ for flag, value in {
     "typing": False,
 }.items():
     MUTANTS.fails(f"{FLAG}[{flag}]")(without(flag, value))
+
+
+@MUTANTS.fails(f"{FLAG}[answers]")
+class AnswersNothing(MemoryPlatform):
+    answer = nothing
+
+
+@MUTANTS.fails(f"{FLAG}[answers]")
+class AnswersBeforeEverybody(MemoryPlatform):
+    async def answer(self, press, text):
+        await super().answer(press, text)
+        if text:
+            await self.send(press.address, Outbound("out loud", text))
 
 
 @MUTANTS.fails(f"{FLAG}[look_up]")

@@ -253,6 +253,20 @@ class LogsItsKey(MemoryRun):
         return super().failure(error)
 
 
+@MUTANTS.fails(*QUOTED)
+class KeepsWhatTheServiceSaid(MemoryRun):
+    async def keep_shown(self):
+        await super().keep_shown()
+        if self.said.startswith("fail") and self.broken:
+            self.host.session.items("words").append(self.broken)
+
+    broken = ""
+
+    def failure(self, error):
+        self.broken = str(error)
+        return super().failure(error)
+
+
 @MUTANTS.fails(ALL[FailureKind.TIMEOUT])
 class WaitsForEver(MemoryRun):
     async def next(self, chunks):

@@ -41,6 +41,7 @@ CAN: Final = Capabilities(
     delete=True,
     reactions=True,
     buttons=5,
+    answers=True,
     fetch=10_000,
     files=FileLimits(size=10_000, caption=200),
 )
@@ -131,6 +132,9 @@ class StubHarness:
             if (one.native_id, button.label) == (native_id, label)
         ]
         await self._tell(address, "", message_id=native_id, kind=Kind.PRESS, data=data)
+
+    async def answered(self, address: Address) -> Sequence[str]:
+        return [text for _, text in self.stub.answered]
 
     async def erase(self, address: Address, native_id: str) -> None:
         await self.stub.delete(address, native_id)

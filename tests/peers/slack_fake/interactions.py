@@ -28,16 +28,26 @@ class Interactions(People):
     """The side of people who use the app's own controls. Callable from any thread."""
 
     def press(
-        self, channel: str, ts: str, user: str, action_id: str, *, option: str = ""
+        self,
+        channel: str,
+        ts: str,
+        user: str,
+        action_id: str,
+        *,
+        option: str = "",
+        unseen: str = "",
     ) -> Delivery:
         """R20: press a button, or choose an ``option`` of a menu, of a message that shows it.
 
-        ``LookupError`` where it does not; ephemeral messages have buttons too.
+        ``LookupError`` where it does not; ephemeral messages have buttons too. ``unseen`` presses
+        one that is not shown, or not any more, and carries this.
         """
         world = self._world
         with world.changed:
             message = self._pressable(channel, ts)
             found = [one for one in buttons(message.blocks) if one["action_id"] == action_id]
+            if unseen:
+                found = [{"type": "button", "action_id": action_id, "value": unseen}]
             if not found:
                 raise LookupError(f"message {ts} has no action {action_id!r}")
             action = self._action(found[0], option)

@@ -36,6 +36,8 @@ class ClaudeHarness:
     programs: int = 1
     secrets: tuple[str, ...] = (KEY,)
     cannot: dict[str, str] = attrs.field(factory=dict)
+    changes: dict[str, Any] = attrs.field(factory=dict)
+    """What a test wants otherwise of the runtime's table."""
 
     @property
     def component(self) -> Component[Any, Any]:
@@ -44,7 +46,7 @@ class ClaudeHarness:
 
     def config(self, *, reachable: bool = True, hasty: bool = False) -> ClaudeConfig:
         silence = {"silence": 0.3} if hasty else {}
-        return ClaudeConfig(
+        config = ClaudeConfig(
             instructions="Help.",
             model="claude-sonnet-5",
             thinking="adaptive",
@@ -55,6 +57,7 @@ class ClaudeHarness:
             environment={"CLAUDE_CODE_MAX_RETRIES": "0"},
             programs=ProgramsTable(memory=max(256, self.programs * EACH), **silence),
         )
+        return attrs.evolve(config, **self.changes)
 
     def script(self, said: str, *steps: Step) -> None:
         self.page.book.add(said, steps)

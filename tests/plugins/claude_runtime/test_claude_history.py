@@ -125,6 +125,14 @@ def test_what_is_told_of_the_past_is_what_people_and_the_agent_said():
     assert begun_anew([], OTHER) == [history.chosen(OTHER)]
 
 
+def test_what_the_program_says_of_a_failure_is_not_kept():
+    """FC-LEK-01: it names the model's host, and quotes what a service says, which may quote a key."""
+    said = answer("u1", "API Error: 401 your key sk-1 at host", isApiErrorMessage=True)
+    assert "sk-1" not in said
+    assert history.identity(history.decode(said)) == (None, "u1")
+    assert "sk-1" in answer("u1", "Your key is sk-1")
+
+
 def test_a_past_of_a_past_is_told_once():
     """FC-SDK-04: each beginning takes over what the one before was told."""
     first = begun_anew([SAID(7, "a"), prompt("u1"), answer("u2")], ID)

@@ -136,7 +136,7 @@ async def test_a_session_is_charged_turn_by_turn_over_several_programs(stage):
         assert end_of(result) == Finished()
         usages = meter.read(result, translator.calls)
         costs.append(usages[0].cost)
-        spent = spent.plus(usages)
+        spent = spent.plus(usages, meter.last)
     assert costs[0] == pytest.approx(costs[1])
     assert spent.cost == pytest.approx(0.4, abs=0.01)
     assert Budget(session=0.35).refusal(spent).kind is K.BUDGET

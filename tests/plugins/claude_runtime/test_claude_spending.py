@@ -119,8 +119,9 @@ def test_calls_under_another_name_are_not_forgotten():
 
 
 def test_what_a_session_has_cost_is_kept():
-    spent = Spent().plus([Usage(cost=0.5), Usage(cost=None)]).plus([Usage(cost=0.25)])
-    assert Spent.of(["something else", spent.item()]) == Spent(0.75)
+    totals = {"claude-sonnet-5": {"costUSD": 0.75}}
+    spent = Spent().plus([Usage(cost=0.5), Usage(cost=None)], {}).plus([Usage(cost=0.25)], totals)
+    assert Spent.of(["something else", spent.item()]) == Spent(0.75, totals)
     for records in ([], ["no json"], ["[]"], ['{"cost": "much"}'], ['{"cost": -1}']):
         assert Spent.of(records) == Spent()
 

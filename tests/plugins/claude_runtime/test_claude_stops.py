@@ -6,7 +6,16 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from dragoman import ApprovalState, Decision, FailureKind, Finished, Paused, TextDelta, ToolBegins
+from dragoman import (
+    ApprovalState,
+    Attachment,
+    Decision,
+    FailureKind,
+    Finished,
+    Paused,
+    TextDelta,
+    ToolBegins,
+)
 from dragoman.testing.runtime_stage import of_role, staged
 from dragoman.testing.runtime_suite import Act, Fail, Hold, Say, outcome
 from dragoman.testing.runtime_turnhost import SuiteTurnHost
@@ -74,6 +83,29 @@ async def test_a_program_that_was_stopped_serves_the_next_turn(judged):
     assert len(set(programs(judged.page))) == 1
 
 
+async def test_a_turn_that_is_left_before_its_prompt_leaves_the_program_as_it_was(judged):
+    """Its message is told with the next prompt."""
+    async with staged(judged) as stage, stage.opened() as runtime:
+        session = stage.session()
+        await stage.say(runtime, "hello", session=session)
+        with anyio.CancelScope() as scope:
+
+            async def leave(call):
+                if call == "fetch":
+                    scope.cancel()
+
+            host = stage.way_back(session, before=leave)
+            photo = Attachment("1", "photo", "cat.png", "image/png", 5000)
+            await stage.say(runtime, stage.message("look", attachments=(photo,)), host=host)
+        assert scope.cancelled_caught
+        await stage.say(runtime, "and", session=session)
+    [*_, look, last] = of_role(judged.page.asked[-1], "user")
+    assert look.startswith("look")
+    assert last == "and"
+    assert len(judged.page.asked) == 2
+    assert len(set(programs(judged.page))) == 1
+
+
 async def test_what_a_lost_connection_has_taken_from_an_answer_is_known_to_the_next_program(judged):
     """D8: people have seen it, and the program has forgotten it."""
     async with staged(judged) as stage, stage.opened() as runtime:
@@ -125,3 +157,24 @@ async def test_calls_of_one_message_are_asked_about_one_after_the_other(judged):
 
 def decided(asked):
     return Decision(asked.call_id, asked.tool, ApprovalState.APPROVED)
+
+
+@pytest.mark.parametrize("transcripts", ["store", "local"])
+async def test_a_question_that_is_withdrawn_is_not_asked_again(judged, transcripts):
+    """D9, FC-RST-04: the next message is answered in its own right, and can ask for itself."""
+    judged.changes = {"transcripts": transcripts}
+    async with staged(judged) as stage, stage.opened() as runtime:
+        session = stage.session()
+        stage.script("pay", Act("paying", asks=True))
+        first = await stage.say(runtime, "pay", session=session)
+        assert isinstance(first.end, Paused)
+        stage.script("delete", Act("deleting", asks=True), Say(("Deleted.",)))
+        second = await stage.say(runtime, "delete", session=session)
+        assert [json.loads(one.arguments)["what"] for one in second.grammar.asked] == ["deleting"]
+        third = await stage.go_on(runtime, second, *map(decided, second.grammar.asked))
+    assert third.end == Finished()
+    assert judged.page.effects == ["deleting"]
+    assert len(judged.page.asked) == 3
+    [withdrawn, done] = of_role(judged.page.asked[-1], "tool")
+    assert "withdrawn" in withdrawn
+    assert done == outcome("deleting")

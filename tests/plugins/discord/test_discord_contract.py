@@ -85,6 +85,9 @@ class DiscordHarness:
     async def press(self, address: Address, native_id: str, label: str) -> None:
         self.fake.press(int(native_id), self.ada, label)
 
+    async def answered(self, address: Address) -> Sequence[str]:
+        return [one.displayed for one in self.fake.whispered(_place(address), self.ada)]
+
     async def erase(self, address: Address, native_id: str) -> None:
         self.fake.delete(int(native_id))
 

@@ -1,6 +1,9 @@
 """MCP servers as tools: real servers, written with the ``mcp`` package, as children and over HTTP."""
 
 import json
+import os
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -17,6 +20,7 @@ from dragoman import (
     ToolStarted,
 )
 from dragoman.runtimes import McpTable
+from dragoman_openai import parent_death
 
 pytestmark = pytest.mark.anyio
 SERVER = str(Path(__file__).parent / "mcp_notes.py")
@@ -333,6 +337,15 @@ async def test_no_child_outlives_a_gateway_that_is_killed(tmp_path, options):
         assert is_alive(pid)
         gateway.kill()
     await until(lambda: not is_alive(pid))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_a_pipeline_of_a_child_ends_as_usual():
+    """D2: Python ignores a signal that the programs it becomes must not ignore."""
+    command = [sys.executable, "-I", "-S", parent_death.__file__, str(os.getpid())]
+    command += ["/bin/grep", "SigIgn", "/proc/self/status"]
+    said = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+    assert int(said.split()[1], 16) & (1 << signal.SIGPIPE - 1) == 0
 
 
 def test_a_servers_table_is_checked_before_anything_starts():

@@ -111,6 +111,9 @@ class SlackHarness:
         [action] = [one for one in _buttons(shown) if one["text"]["text"] == label]
         self.fake.press(address.channel, native_id, _ADA, action["action_id"])
 
+    async def answered(self, address: Address) -> Sequence[str]:
+        return [_read(one) for one in self.fake.ephemerals(address.channel, _ADA)]
+
     async def erase(self, address: Address, native_id: str) -> None:
         self.fake.delete(address.channel, native_id)
 

@@ -42,6 +42,7 @@ class TelegramHarness:
     dm: Address = Address("telegram", str(_ADA))
     room: Address = Address("telegram", str(_GROUP), place=Place.GROUP)
     thread: Address = attrs.field(init=False)
+    _pressed: list[str] = attrs.field(factory=list)
     _opened: int = 0
     """How many polls there were before it was opened."""
 
@@ -102,7 +103,11 @@ class TelegramHarness:
             for button in row
             if button["text"] == label
         ]
-        self.fake.press(chat, number, _ADA, data)
+        self._pressed.append(self.fake.press(chat, number, _ADA, data).query_id)
+
+    async def answered(self, address: Address) -> Sequence[str]:
+        answers = map(self.fake.answer_to, self._pressed)
+        return [one.get("text", "") for one in answers if one is not None]
 
     async def erase(self, address: Address, native_id: str) -> None:
         self.fake.delete(int(address.channel), int(native_id))

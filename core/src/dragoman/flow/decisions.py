@@ -17,13 +17,16 @@ from dragoman.clock import Clock
 from dragoman.components import CommandCall
 from dragoman.errors import StoreUnavailable
 from dragoman.flow.admission import identity_of
+from dragoman.flow.cards import DATA, Cards
 from dragoman.flow.notices import notice_to
+from dragoman.flow.presses import NO_BUTTON
 from dragoman.flow.turns import Turns
 from dragoman.manifest.model import Profile
 from dragoman.messages import Inbound
 from dragoman.outbox.outbox import Outbox
-from dragoman.render.questions import decided_line, waiting_line
-from dragoman.states import ApprovalState
+from dragoman.render.questions import ALWAYS, decided_line, waiting_line
+from dragoman.states import ApprovalState, EventState
+from dragoman.store.codec import lane_column
 from dragoman.store.operations import Approval, Decide, EndWaiting, Expire, StoredEvent
 from dragoman.store.protocol import Store
 
@@ -43,6 +46,22 @@ NOTHING_OPEN: Final = "Nothing waits for a decision here."
 UNCLEAR: Final = "Nothing is decided: behind `/approve` come only a name, and `always`."
 NOT_YOURS: Final = "This is not yours to decide."
 
+_MEANS: Final = {
+    "y": (ApprovalState.APPROVED, ""),
+    "n": (ApprovalState.DENIED, ""),
+    "a": (ApprovalState.APPROVED, ALWAYS),
+}
+"""What buttons decide, and the reason that is written down for it."""
+
+
+@attrs.frozen
+class Told:
+    """What came of a wish to decide: for the event's row, and for the person."""
+
+    state: EventState
+    reason: str
+    told: str
+
 
 @attrs.define(eq=False)
 class Decisions:
@@ -52,6 +71,7 @@ class Decisions:
     _clock: Clock
     _log: logging.Logger
     _turns: Turns
+    _cards: Cards
     _outbox: Outbox
     _profiles: Mapping[str, Profile]
     _kinds: Mapping[str, str]
@@ -60,35 +80,61 @@ class Decisions:
 
     async def command(self, stored: StoredEvent, call: CommandCall) -> str:
         """Decide as a person says; return what is shown in answer."""
-        event = stored.inbound
-        found = await self._meant(event, call.arguments)
+        found = await self._meant(stored, call.arguments)
         if isinstance(found, str):
             return found
         approval, rest = found
-        if call.name == "approve" and rest.lower() not in {"", "always"}:
+        if call.name == "deny":
+            told = await self._decide(stored, approval, ApprovalState.DENIED, rest)
+        elif rest.lower() in {"", ALWAYS}:
+            told = await self._decide(stored, approval, ApprovalState.APPROVED, rest.lower())
+        else:
             return UNCLEAR
+        return told.told
+
+    async def pressed(self, stored: StoredEvent) -> Told | None:
+        """Decide as a button of a question says; return what came of it, or ``None`` where the
+        button is none of a question's."""
+        event = stored.inbound
+        found = DATA.fullmatch(event.data)
+        if found is None:
+            return None
+        card = await self._store.read.card(found[1])
+        if card is None or not self._cards.holds(card, event):
+            self._log.warning("event %d: no question has the button that it names", stored.id)
+            return Told(EventState.REFUSED, "no such button", NO_BUTTON)
+        told = await self._decide(stored, card.approval, *_MEANS[found[2]])
+        edits = self._outbox.exit(event.address).platform.capabilities.edit
+        return attrs.evolve(told, told="") if told.state is EventState.HANDLED and edits else told
+
+    async def _decide(
+        self, stored: StoredEvent, approval: Approval, verdict: ApprovalState, reason: str
+    ) -> Told:
+        """Decide on a question: the one way for all who want to. Some may not, some are late."""
+        event, asked = stored.inbound, approval.question
         asker = await self._store.read.turn_inputs(approval.turn_id)
         if not self._may(event, approval, asker):
-            self._log.warning("event %d: decision on %s refused", stored.id, approval.question.id)
-            return NOT_YOURS
-        always = call.name == "approve" and rest.lower() == "always"
+            self._log.warning("event %d: decision on %s refused", stored.id, asked.id)
+            return Told(EventState.REFUSED, f"may not decide on {asked.id}", NOT_YOURS)
         decided = await self._store.apply(
             Decide(
-                approval_id=approval.question.id,
-                verdict=ApprovalState.APPROVED if call.name == "approve" else ApprovalState.DENIED,
+                approval_id=asked.id,
+                verdict=verdict,
                 by=self._identity(event),
-                reason=rest,
-                always=always,
-                now=event.sent_at.timestamp(),
+                reason=reason,
+                always=verdict is ApprovalState.APPROVED and reason == ALWAYS,
+                event_id=stored.id,
+                now=stored.received_at,
             )
         )
         self._turns.look()
-        if decided is None:
-            return NOTHING_OPEN
-        line = decided_line(approval.question.tool, decided.approval.verdict)
-        if not decided.won:
-            return f"That had been decided. {line}"
-        return f"{line} It need not ask here again." if always else line
+        known = decided.approval if decided else approval
+        if decided and decided.won:
+            line = decided_line(asked.tool, verdict, reason=reason)
+            return Told(EventState.HANDLED, f"{asked.id} {verdict.value}", line)
+        self._log.info("event %d: %s is decided already", stored.id, asked.id)
+        line = f"That is over. {decided_line(asked.tool, known.verdict)}"
+        return Told(EventState.IGNORED, f"{asked.id} is decided already", line)
 
     async def asked(self, event: Inbound, session_id: str, *, replace: bool) -> bool:
         """See to a message that waits behind a turn which waits; return whether there is one.
@@ -138,8 +184,9 @@ class Decisions:
         self._turns.look()
         return 0.0
 
-    async def _meant(self, event: Inbound, arguments: str) -> tuple[Approval, str] | str:
+    async def _meant(self, stored: StoredEvent, arguments: str) -> tuple[Approval, str] | str:
         """Return the question that a command is about, and the rest of it; or what is wrong."""
+        event = stored.inbound
         word, _, rest = arguments.partition(" ")
         if _NAME.fullmatch(word.lower()):
             named = await self._store.read.approval(word.lower())
@@ -147,9 +194,10 @@ class Decisions:
                 return named, rest.strip()
             return f"Nothing here is called `{word.lower()}`."
         # A command that is carried out again, after a crash, is about what it has decided.
-        again = await self._store.read.decided_by(self._identity(event), event.sent_at.timestamp())
-        waiting = again or await self._store.read.open_questions()
-        here = [one for one in waiting if await self._asked_in(one, event)]
+        address, names = event.address, self._outbox.moves.names(event.address)
+        lanes = [lane_column(attrs.evolve(address, channel=name).lane) for name in names]
+        again = await self._store.read.decided_by(stored.id)
+        here = again or await self._store.read.open_in(lanes)
         if len(here) == 1:
             return here[0], arguments.strip()
         if not here:
@@ -160,7 +208,8 @@ class Decisions:
     async def _asked_in(self, approval: Approval, event: Inbound) -> bool:
         """Whether a question was asked where an event came from."""
         inputs = await self._store.read.turn_inputs(approval.turn_id)
-        return any(one.inbound.address.lane == event.address.lane for one in inputs)
+        lanes = [self._outbox.moves.now(one.inbound.address).lane for one in inputs]
+        return event.address.lane in lanes
 
     def _may(self, event: Inbound, approval: Approval, inputs: Sequence[StoredEvent]) -> bool:
         """Whether the sender of an event is among those whom the profile lets decide."""

@@ -18,7 +18,7 @@ from dragoman.flow.decisions import Decisions
 from dragoman.flow.holds import joined
 from dragoman.flow.notices import notice_to
 from dragoman.flow.parts import parts_of
-from dragoman.flow.presses import Presses
+from dragoman.flow.presses import NO_BUTTON, NOT_ADMITTED, Presses
 from dragoman.flow.routing import Routed, Router
 from dragoman.flow.turnhost import turn_input
 from dragoman.flow.turns import Turns
@@ -89,12 +89,18 @@ class Door:
         return None
 
     async def _press(self, stored: StoredEvent) -> None:
-        entry = await self.let_in(stored)
+        event, entry = stored.inbound, await self.let_in(stored)
         if entry is None:
-            return None
+            return self._presses.answer(event, NOT_ADMITTED)
+        if decided := await self._decisions.pressed(stored):
+            notice = "" if self._presses.answers(event) else decided.told
+            await self.end(stored, decided.state, decided.reason, entry[1], notice)
+            return self._presses.answer(event, decided.told)
         said = await self._presses.said(stored)
+        self._presses.answer(event, "" if said else NO_BUTTON)
         if said is None:
             reason = "no such button any more"
+            self._log.info("event %d: %s", stored.id, reason, extra=_ids(stored))
             return await self.end(stored, EventState.IGNORED, reason, entry[1])
         return await self._message(said, *entry)
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import partial
-from typing import Final
+from typing import Final, cast
 
 import attrs
 
-from dragoman.messages import Button, Outbound
+from dragoman.messages import Button, Inbound, Outbound
 from dragoman.outbox.outbox import Outbox
+from dragoman.protocols import Answers
 from dragoman.store.operations import Delivery, Press, Pressed, StoredEvent
 from dragoman.store.protocol import Store
+
+NO_BUTTON: Final = "This button does nothing any more."
+NOT_ADMITTED: Final = "This is not for you."
 
 MOST: Final = 5
 LONGEST: Final = 40
@@ -47,6 +51,17 @@ class Presses:
 
     _store: Store
     _outbox: Outbox
+
+    def answers(self, event: Inbound) -> bool:
+        """Whether whoever pressed can be told something that nobody else sees."""
+        return self._outbox.exit(event.address).platform.capabilities.answers
+
+    def answer(self, event: Inbound, text: str) -> None:
+        """Say what came of a press, where the platform can; nothing depends on it."""
+        if self.answers(event):
+            way = self._outbox.exit(event.address)
+            call = partial(cast("Answers", way.platform).answer, event, text)
+            self._outbox.cosmetics.at_once(way, event.address, "answer", call)
 
     async def said(self, stored: StoredEvent) -> StoredEvent | None:
         """Return a press as the message that it is; ``None`` where it means nothing any more.

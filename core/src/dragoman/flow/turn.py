@@ -16,6 +16,7 @@ from dragoman.causes import describe, find, leaves
 from dragoman.clock import Clock
 from dragoman.errors import RuntimeFailed, StaleLease, StoreUnavailable
 from dragoman.flow.attached import Attached
+from dragoman.flow.cards import buttons_of
 from dragoman.flow.fetched import Fetched
 from dragoman.flow.leases import Leases
 from dragoman.flow.live import Live
@@ -433,23 +434,8 @@ class TurnRunner:
     async def _pause(self, turn: Turn, end: Paused, text: str) -> None:
         """Let the turn wait for people: what it has asked is shown behind what it has said."""
         parts, owed = await self._rows(turn, text)
-        event, now = turn.grant.inputs[0].inbound, self.clock.now().timestamp()
-        patience = self.profiles[turn.info.profile].approval_timeout
-        questions, notices = [], []
-        for asked in turn.asked:
-            name = secrets.token_hex(4)
-            shown = question(asked.tool, asked.arguments, name, patience)
-            texts = await parts_of(shown, self._can(turn.grant), turn.log)
-            notices += [notice_to(event, each, now) for each in texts]
-            questions.append(
-                Question(
-                    id=name,
-                    call_id=asked.call_id,
-                    tool=asked.tool,
-                    arguments=asked.arguments,
-                    expires_at=now + patience,
-                )
-            )
+        now, notices = self.clock.now().timestamp(), list[Delivery]()
+        questions = [await self._question(turn, asked, now, notices) for asked in turn.asked]
         operation = Pause(
             lease=turn.grant.lease,
             saved=end.state,
@@ -462,6 +448,26 @@ class TurnRunner:
         )
         await self._written(turn, operation)
         self.outbox.push([*owed, *notices])
+
+    async def _question(
+        self, turn: Turn, asked: ApprovalRequested, now: float, notices: list[Delivery]
+    ) -> Question:
+        """Return a question; the messages that show it are added, the last one with its buttons."""
+        patience = self.profiles[turn.info.profile].approval_timeout
+        name, can = secrets.token_hex(4), self._can(turn.grant)
+        shown = question(asked.tool, asked.arguments, name, patience)
+        event = turn.grant.inputs[0].inbound
+        notices += [notice_to(event, each, now) for each in await parts_of(shown, can, turn.log)]
+        if buttons := buttons_of(name, can.buttons):
+            notices[-1] = attrs.evolve(notices[-1], buttons=buttons)
+        return Question(
+            id=name,
+            call_id=asked.call_id,
+            tool=asked.tool,
+            arguments=asked.arguments,
+            expires_at=now + patience,
+            card=notices[-1].id if buttons else "",
+        )
 
     async def _written(self, turn: Turn, operation: Operation[T]) -> T:
         """Write how a turn goes on, however long the store takes."""

@@ -17,6 +17,7 @@ from anyio.abc import TaskGroup
 
 from dragoman.clock import Clock
 from dragoman.errors import StaleLease, StoreUnavailable
+from dragoman.flow.cards import Cards
 from dragoman.flow.leases import Leases
 from dragoman.flow.running import Running
 from dragoman.keys import new_id
@@ -39,6 +40,7 @@ class Turns:
     """The turns of this process. Its tasks run in the group it is given."""
 
     leases: Leases
+    _cards: Cards
     _store: Store
     _clock: Clock
     _log: logging.Logger
@@ -102,6 +104,7 @@ class Turns:
         """Look for what waits in the store: somebody else may have written there."""
         self._starving = True
         self._bell.set()
+        self._cards.look()
 
     def resume(self, grants: Sequence[TurnGrant]) -> None:
         """Run turns that an earlier process had begun, whatever the number of slots."""

@@ -37,6 +37,7 @@ class Cosmetics:
     _log: logging.Logger
     _tasks: TaskGroup
     _wanted: dict[Hashable, Call] = attrs.field(factory=dict)
+    _hurried: int = 0
 
     def want(self, thing: Hashable, way: Exit, address: Address, method: str, call: Call) -> None:
         """Make a call about a thing, in place of an earlier one that has not been made."""
@@ -45,6 +46,22 @@ class Cosmetics:
             self._wanted[thing] = call
         if not waiting and thing in self._wanted:
             self._tasks.start_soon(self._make, thing, way, address, method)
+
+    def wanted(self, thing: Hashable) -> bool:
+        """Whether a call about a thing waits, or is being made."""
+        return thing in self._wanted
+
+    def at_once(self, way: Exit, address: Address, method: str, call: Call) -> None:
+        """Make a call for which it is soon too late, as an answer that one person waits for."""
+        if self._hurried < MOST and not way.limits.closed(address, method):
+            self._hurried += 1
+            self._tasks.start_soon(self._hurry, way, address, method, call)
+
+    async def _hurry(self, way: Exit, address: Address, method: str, call: Call) -> None:
+        try:
+            await self._try(call, way, address, method)
+        finally:
+            self._hurried -= 1
 
     async def _make(self, thing: Hashable, way: Exit, address: Address, method: str) -> None:
         made: Call | None = None

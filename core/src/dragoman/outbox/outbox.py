@@ -52,6 +52,10 @@ class Outbox:
         """Say that a platform is connected: what waits to be sent again on it is sent now."""
         self._exits[platform].connected()
 
+    def leads_to(self, address: Address) -> bool:
+        """Whether the manifest still has the platform of an address."""
+        return address.platform in self._exits
+
     def exit(self, address: Address) -> Exit:
         """Return the platform that an address is on."""
         return self._exits[address.platform]

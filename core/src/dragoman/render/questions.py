@@ -14,6 +14,13 @@ LONGEST: Final = 3000
 WAITS: Final = "*(this waits for a decision)*"
 """What a preview becomes of a turn that has asked before it said anything."""
 
+LONGEST_NAME: Final = 40
+"""Characters of a person's name."""
+
+ALWAYS: Final = "always"
+"""What is said behind an approval that need not be asked for again."""
+_ALWAYS_LINE: Final = " It need not ask here again."
+
 _VERDICTS: Final = {
     ApprovalState.OPEN: "still open",
     ApprovalState.APPROVED: "approved",
@@ -41,9 +48,16 @@ def waiting_line(tool: str, name: str) -> str:
     return f"a decision on {_quoted(tool)} (`/approve {name}` or `/deny {name}`)"
 
 
-def decided_line(tool: str, verdict: ApprovalState) -> str:
-    """Return what has become of a question, in a line."""
-    return f"{_quoted(tool)}: {_VERDICTS[verdict]}."
+def decided_line(tool: str, verdict: ApprovalState, name: str = "", reason: str = "") -> str:
+    """Return what has become of a question, in a line; ``name`` is a label of who has decided."""
+    by = f" by {_quoted(name[:LONGEST_NAME])}" if name.strip() else ""
+    always = verdict is ApprovalState.APPROVED and reason == ALWAYS
+    return f"{_quoted(tool)}: {_VERDICTS[verdict]}{by}.{_ALWAYS_LINE if always else ''}"
+
+
+def decided_card(shown: str, line: str) -> str:
+    """Return what the message of a question becomes: its last line, how to decide, is replaced."""
+    return f"{shown.rpartition(chr(10))[0]}\n{line}".lstrip("\n")
 
 
 def duration(seconds: float) -> str:

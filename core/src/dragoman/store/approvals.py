@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import attrs
+
 from dragoman.states import ApprovalState
 from dragoman.store.codec import storable
-from dragoman.store.operations import Approval, Decide, Decided, Expire, Question, Revoke
+from dragoman.store.operations import (
+    Approval,
+    ClearCard,
+    Decide,
+    Decided,
+    Expire,
+    Question,
+    Revoke,
+)
 from dragoman.store.transaction import Answer, Row, Transaction
 
 COLUMNS = """a.id, a.call_id, a.tool, a.arguments, a.expires_at, a.turn_id, r.session_id,
-    s.conversation_id, s.profile, a.asked_at, a.verdict, a.decided_by, a.decided_at, a.reason"""
+    s.conversation_id, s.profile, a.asked_at, a.verdict, a.decided_by, a.decided_at, a.reason,
+    a.card, coalesce(a.event_id, 0)"""
 
 TABLES = """approvals AS a JOIN agent_runs AS r ON r.id = a.turn_id
     JOIN platform_sessions AS s ON s.id = r.session_id"""
@@ -20,7 +31,12 @@ def approval_from_row(row: Row) -> Approval:
     """Return an approval from `COLUMNS`."""
     return Approval(
         question=Question(
-            id=row[0], call_id=row[1], tool=row[2], arguments=row[3], expires_at=row[4]
+            id=row[0],
+            call_id=row[1],
+            tool=row[2],
+            arguments=row[3],
+            expires_at=row[4],
+            card=row[14],
         ),
         turn_id=row[5],
         session_id=row[6],
@@ -31,6 +47,7 @@ def approval_from_row(row: Row) -> Approval:
         decided_by=row[11],
         decided_at=row[12],
         reason=row[13],
+        event_id=row[15],
     )
 
 
@@ -58,12 +75,17 @@ async def decide(tx: Transaction, batch: Sequence[Decide]) -> list[Answer]:
         for row in await tx.set(
             """
             UPDATE approvals SET verdict = j.value ->> 1, decided_by = j.value ->> 2,
-                reason = j.value ->> 3, decided_at = j.value ->> 4
+                reason = j.value ->> 3, decided_at = j.value ->> 4,
+                event_id = nullif(j.value ->> 5, 0)
             FROM json_each(?) AS j
             WHERE approvals.id = j.value ->> 0 AND approvals.verdict = 'open'
+              AND approvals.expires_at > j.value ->> 4
             RETURNING approvals.id
             """,
-            [(op.approval_id, op.verdict.value, op.by, op.reason, op.now) for op in batch],
+            [
+                (op.approval_id, op.verdict.value, op.by, op.reason, op.now, op.event_id)
+                for op in batch
+            ],
         )
     }
     await _grant(tx, [op for op in batch if storable(op.approval_id) in won and op.always])
@@ -80,12 +102,11 @@ async def decide(tx: Transaction, batch: Sequence[Decide]) -> list[Answer]:
 def _answer(op: Decide, known: Approval | None) -> Decided | None:
     if known is None:
         return None
-    same = (known.verdict, known.decided_by, known.decided_at) == (
-        op.verdict,
-        storable(op.by),
-        op.now,
-    )
-    return Decided(won=same, approval=known)
+    if known.verdict is ApprovalState.OPEN:
+        known = attrs.evolve(known, verdict=ApprovalState.EXPIRED)
+    made = (known.verdict, known.decided_by, known.decided_at, known.event_id)
+    wanted = (op.verdict, storable(op.by), op.now, op.event_id)
+    return Decided(won=made == wanted, approval=known)
 
 
 async def _grant(tx: Transaction, batch: Sequence[Decide]) -> None:
@@ -99,6 +120,18 @@ async def _grant(tx: Transaction, batch: Sequence[Decide]) -> None:
         """,
         [(op.approval_id,) for op in batch],
     )
+
+
+async def clear_card(tx: Transaction, batch: Sequence[ClearCard]) -> list[Answer]:
+    """Note that cards show no buttons any more; those of open questions keep theirs."""
+    await tx.set(
+        """
+        UPDATE approvals SET live = 0
+        WHERE id IN (SELECT value ->> 0 FROM json_each(?)) AND verdict <> 'open'
+        """,
+        [(op.approval_id,) for op in batch],
+    )
+    return [None for _ in batch]
 
 
 async def expire(tx: Transaction, batch: Sequence[Expire]) -> list[Answer]:

@@ -21,6 +21,7 @@ from dragoman.store.requests import KeptCall as KeptCall
 from dragoman.store.requests import KeptCalls as KeptCalls
 from dragoman.store.values import Adoption as Adoption
 from dragoman.store.values import Approval as Approval
+from dragoman.store.values import Card as Card
 from dragoman.store.values import Delivery as Delivery
 from dragoman.store.values import KnownPart as KnownPart
 from dragoman.store.values import Operation as Operation
@@ -305,7 +306,9 @@ class Decided:
 class Decide(Operation["Decided | None"]):
     """Decide on a question, unless that was done; ``None`` where there is no such question.
 
-    ``always`` keeps a grant: in this conversation, the profile's tool need not ask any more.
+    One whose time is over by ``now`` counts as expired, whether or not that is written. ``always``
+    keeps a grant: in this conversation, the profile's tool need not ask any more. ``event_id`` is
+    the event that says so.
     """
 
     about: ClassVar[tuple[str, ...]] = ("approval_id",)
@@ -317,7 +320,17 @@ class Decide(Operation["Decided | None"]):
     by: str
     reason: str = attrs.field(default="", repr=False)
     always: bool = False
+    event_id: int = 0
     now: float
+
+
+@attrs.frozen(kw_only=True)
+class ClearCard(Operation[None]):
+    """Say that a question's card shows no buttons any more, or can no longer be changed."""
+
+    about: ClassVar[tuple[str, ...]] = ("approval_id",)
+
+    approval_id: str
 
 
 @attrs.frozen(kw_only=True)

@@ -47,10 +47,11 @@ async def _ask(tx: Transaction, batch: Sequence[Pause]) -> None:
     await tx.set(
         """
         INSERT INTO approvals
-            (id, turn_id, number, call_id, tool, arguments, asked_at, expires_at)
+            (id, turn_id, number, call_id, tool, arguments, asked_at, expires_at, card, live)
         SELECT value ->> 0, value ->> 1, value ->> 2 + (
             SELECT count(*) FROM approvals AS a WHERE a.turn_id = value ->> 1
-        ), value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7
+        ), value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7, value ->> 8,
+            value ->> 8 <> ''
         FROM json_each(?) ORDER BY key
         """,
         [
@@ -63,6 +64,7 @@ async def _ask(tx: Transaction, batch: Sequence[Pause]) -> None:
                 one.arguments,
                 op.now,
                 one.expires_at,
+                one.card,
             )
             for op in batch
             for number, one in enumerate(op.questions)

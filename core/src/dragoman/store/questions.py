@@ -3,13 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Final
 
 import attrs
 
 from dragoman.store.approvals import COLUMNS, TABLES, approval_from_row
 from dragoman.store.codec import dump, event_from_json, storable
-from dragoman.store.operations import Approval, StoredEvent
+from dragoman.store.deliveries import COLUMNS as DELIVERY
+from dragoman.store.deliveries import delivery_from_row
+from dragoman.store.operations import Approval, Card, StoredEvent
 from dragoman.store.past import Past
+from dragoman.store.transaction import Row
+
+_CARD: Final = f"""
+    SELECT (SELECT e.event ->> '$.sender.name' FROM inbound_events AS e WHERE e.id = a.event_id),
+        {", ".join(f"d.{column}" for column in DELIVERY.split(", "))}, {COLUMNS}
+    FROM {TABLES} JOIN deliveries AS d ON d.id = a.card
+"""
+_DELIVERED: Final = 1 + len(DELIVERY.split(", "))
+
+
+def _card_from_row(row: Row) -> Card:
+    return Card(
+        approval=approval_from_row(row[_DELIVERED:]),
+        delivery=delivery_from_row(row[1:_DELIVERED]),
+        name=row[0] or "",
+    )
 
 
 @attrs.frozen
@@ -39,17 +58,26 @@ class Questions(Past):
         )
         return approval_from_row(rows[0]) if rows else None
 
-    async def decided_by(self, person: str, at: float) -> Sequence[Approval]:
-        """Return what a person decided at a time (UTC, seconds), in the order of the questions."""
+    async def decided_by(self, event_id: int) -> Sequence[Approval]:
+        """Return what was decided by an event, in the order of the questions."""
         rows = await self._query(
-            f"""
-            SELECT {COLUMNS} FROM {TABLES}
-            WHERE a.decided_by = ? AND a.decided_by <> '' AND a.decided_at = ?
-            ORDER BY a.turn_id, a.number
-            """,
-            (storable(person), at),
+            f"SELECT {COLUMNS} FROM {TABLES} WHERE a.event_id = ? ORDER BY a.turn_id, a.number",
+            (event_id,),
         )
         return [approval_from_row(row) for row in rows]
+
+    async def card(self, approval_id: str) -> Card | None:
+        """Return the message with a question's buttons; ``None`` where it never had any."""
+        rows = await self._query(f"{_CARD} WHERE a.id = ?", (storable(approval_id),))
+        return _card_from_row(rows[0]) if rows else None
+
+    async def stale_cards(self, limit: int) -> Sequence[Card]:
+        """Return the messages that show buttons although their question is decided."""
+        rows = await self._query(
+            f"{_CARD} WHERE a.live = 1 AND a.verdict <> 'open' ORDER BY a.decided_at, a.id LIMIT ?",
+            (limit,),
+        )
+        return [_card_from_row(row) for row in rows]
 
     async def open_questions(self, session_id: str | None = None) -> Sequence[Approval]:
         """Return what is undecided, of one session or of all, in the order in which it was asked."""
@@ -60,6 +88,21 @@ class Questions(Past):
             ORDER BY a.asked_at, a.turn_id, a.number
             """,
             (session_id,),
+        )
+        return [approval_from_row(row) for row in rows]
+
+    async def open_in(self, lanes: Collection[str]) -> Sequence[Approval]:
+        """Return what is undecided of what was asked for in some lanes, in the order of asking."""
+        rows = await self._query(
+            f"""
+            SELECT {COLUMNS} FROM {TABLES}
+            WHERE a.verdict = 'open' AND EXISTS (
+                SELECT 1 FROM inbound_events AS e WHERE e.turn_id = a.turn_id
+                  AND e.lane IN (SELECT value FROM json_each(?))
+            )
+            ORDER BY a.asked_at, a.turn_id, a.number
+            """,
+            (dump(list(lanes)),),
         )
         return [approval_from_row(row) for row in rows]
 

@@ -247,6 +247,15 @@ STEPS: Final[tuple[str, ...]] = (
         UNIQUE (session_id, hash)
     );
     """,
+    # 9: questions whose message has buttons, and by which event they were decided
+    """
+    ALTER TABLE approvals ADD COLUMN card TEXT NOT NULL DEFAULT '';
+    ALTER TABLE approvals ADD COLUMN live INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE approvals ADD COLUMN event_id INTEGER;
+    CREATE INDEX approvals_live ON approvals (verdict) WHERE live = 1;
+    DROP INDEX approvals_decided;
+    CREATE INDEX approvals_decided ON approvals (event_id) WHERE event_id IS NOT NULL;
+    """,
 )
 
 VERSION: Final = len(STEPS)

@@ -97,7 +97,7 @@ _CALLS: Final = """
 """
 _APPROVAL: Final = """
     SELECT a.id AS question, a.turn_id AS turn, a.tool, a.verdict, a.asked_at, a.expires_at,
-        a.decided_at, a.decided_by
+        a.decided_at, a.decided_by, a.event_id AS event
 """
 _FIND: Final = """
     SELECT 'turn', id FROM agent_runs WHERE id = :id

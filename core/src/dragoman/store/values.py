@@ -78,7 +78,10 @@ class KnownPart:
 
 @attrs.frozen(kw_only=True)
 class Question:
-    """A tool call that waits for a person's decision. ``id`` is what people name it by."""
+    """A tool call that waits for a person's decision. ``id`` is what people name it by.
+
+    ``card`` is the delivery that shows its buttons, empty where there are none.
+    """
 
     id: str
     call_id: str
@@ -86,11 +89,13 @@ class Question:
     arguments: str = attrs.field(repr=False)
     expires_at: float
     """UTC, seconds since the epoch."""
+    card: str = ""
 
 
 @attrs.frozen(kw_only=True)
 class Approval:
-    """A question, and what has become of it."""
+    """A question, and what has become of it. ``event_id`` is what somebody decided it by, zero
+    where that was no event of a platform."""
 
     question: Question
     turn_id: str
@@ -102,6 +107,7 @@ class Approval:
     decided_by: str = ""
     decided_at: float | None = None
     reason: str = attrs.field(default="", repr=False)
+    event_id: int = 0
 
 
 @attrs.frozen(kw_only=True)
@@ -179,3 +185,12 @@ class Delivery:
     buttons: tuple[Button, ...] = ()
     created_at: float = 0.0
     """When its row was written, UTC: before any attempt."""
+
+
+@attrs.frozen(kw_only=True)
+class Card:
+    """The message with a question's buttons. ``name`` is the label of who has decided, if known."""
+
+    approval: Approval
+    delivery: Delivery
+    name: str = ""

@@ -47,6 +47,7 @@ EXECUTORS: Final[dict[type[Operation[Any]], Executor]] = {
     ops.Finish: endings.finish,
     ops.EndWaiting: pauses.end_waiting,
     ops.Decide: approvals.decide,
+    ops.ClearCard: approvals.clear_card,
     ops.Expire: approvals.expire,
     ops.Revoke: approvals.revoke,
     ops.Reset: sessions.reset,

@@ -88,6 +88,8 @@ class StubPlatform:
     reactions: dict[tuple[str, str], str] = attrs.field(factory=dict)
     """The account's reaction by channel and message id; empty where it was taken back."""
     connected: anyio.Event = attrs.field(factory=anyio.Event)
+    answered: list[tuple[str, str]] = attrs.field(factory=list)
+    """What was said to presses, by the id of the event."""
     contents: dict[str, bytes] = attrs.field(factory=dict)
     """The files that can be had, by the id of their `Attachment`."""
     _deliver: Deliver | None = None
@@ -202,6 +204,12 @@ class StubPlatform:
         """Note a reaction of the account, or that it is gone."""
         await self._begin("react", address, Outbound("", "…"))
         self.reactions[address.channel, message_id] = emoji if on else ""
+        self._end()
+
+    async def answer(self, press: Inbound, text: str) -> None:
+        """Note what is said to a press."""
+        await self._begin("answer", press.address, Outbound("", "…"))
+        self.answered.append((press.native_id, text))
         self._end()
 
     @asynccontextmanager

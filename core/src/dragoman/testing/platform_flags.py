@@ -8,12 +8,24 @@ from typing import Any, Final, TypeAlias
 import anyio
 import pytest
 
-from dragoman.messages import Button, OutboundFile
+from dragoman.messages import Button, Kind, OutboundFile
 from dragoman.testing.platform_harness import PlatformHarness
 from dragoman.testing.platform_stage import Stage, staged
 
 Works: TypeAlias = Callable[[Stage, Any], Awaitable[bool]]
 _CONTENT: Final = b"dragoman" * 500
+
+
+async def _answers(stage: Stage, platform: Any) -> bool:
+    stage.need("press")
+    dm = stage.harness.dm
+    asked = stage.out("Sure?", buttons=(Button("Yes", "say:1"), Button("No", "say:2")))
+    receipt = await platform.send(dm, asked)
+    for label, data, text in (("Yes", "say:1", ""), ("No", "say:2", "Noted & done.")):
+        await stage.harness.press(dm, receipt.native_id, label)
+        await platform.answer(await stage.inbox.of(Kind.PRESS, data), text)
+    told = [text for text in await stage.harness.answered(dm) if text]
+    return told == ["Noted & done."] and await stage.texts(dm) == ["Sure?"]
 
 
 async def _buttons(stage: Stage, platform: Any) -> bool:
@@ -85,6 +97,7 @@ async def _typing(stage: Stage, platform: Any) -> bool:
 
 
 FLAGS: Final[Mapping[str, Works]] = {
+    "answers": _answers,
     "buttons": _buttons,
     "delete": _delete,
     "edit": _edit,

@@ -149,6 +149,10 @@ class PlatformHarness(Protocol):
         """Let the person press a button below a message of the account."""
         ...
 
+    async def answered(self, address: Address) -> Sequence[str]:
+        """Return what the person was told of presses there and nobody else sees (``press``)."""
+        ...
+
     async def erase(self, address: Address, native_id: str) -> None:
         """Take a message of the account away, as a moderator does."""
         ...

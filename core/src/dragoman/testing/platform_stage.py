@@ -65,12 +65,13 @@ class Inbox:
 
         return (await self.until(found, f"{kind.value} {text!r}"))[0]
 
-    async def of(self, kind: Kind) -> Inbound:
-        """Wait for a durable event of a kind."""
-        found = await self.until(
-            lambda: [one for one in self.events if one.kind is kind], f"an event {kind.value}"
-        )
-        return found[0]
+    async def of(self, kind: Kind, data: str = "") -> Inbound:
+        """Wait for a durable event of a kind, and with ``data`` where that is given."""
+
+        def found() -> list[Inbound]:
+            return [one for one in self.events if one.kind is kind and data in ("", one.data)]
+
+        return (await self.until(found, f"an event {kind.value} {data}"))[0]
 
     def messages(self, text: str) -> list[Inbound]:
         """Return the durable messages with a text."""

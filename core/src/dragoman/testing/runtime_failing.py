@@ -25,7 +25,10 @@ class FailingSuite:
     async def test_a_failure_is_called_by_its_kind(
         self, harness: RuntimeHarness, kind: FailureKind
     ) -> None:
-        """D13, invariant 12: without words of people or backends, and the next turn works."""
+        """D13, invariant 12: without words of people or backends, and the next turn works.
+
+        Services quote keys when they refuse one: that is not kept either.
+        """
         hasty = kind is FailureKind.TIMEOUT
         fault: Step = Hold() if hasty else Fail(kind, f"your {_CANARY} is refused")
         async with staged(harness) as stage:
@@ -35,6 +38,8 @@ class FailingSuite:
                     stage.script(f"fail {_CANARY}", fault)
                     talk = await stage.say(runtime, f"fail {_CANARY}")
                     _is_failure(talk.end, kind, harness)
+                    kept = str(talk.host.session.spaces)
+                    assert not [one for one in harness.secrets if one in kept], "a secret is kept"
                     if not hasty:  # which may be so with any answer, where a machine is busy
                         talk = await stage.say(runtime, "now", session=talk.host.session)
                         assert talk.end == Finished()

@@ -19,6 +19,7 @@ from dragoman.states import DeliveryState, EventState, TurnState
 from dragoman.store import operations as ops
 from dragoman.store.writer import EXECUTORS
 from dragoman.testing.store_again import AgainSuite
+from dragoman.testing.store_deciding import DecidingSuite
 from dragoman.testing.store_machine import run_machine
 from dragoman.testing.store_past import PastSuite
 from dragoman.testing.store_rows import contents
@@ -34,7 +35,7 @@ _each_fenced = pytest.mark.parametrize("kind", _FENCED, ids=lambda kind: kind.__
 
 
 @pytest.mark.anyio
-class StoreSuite(WaitingSuite, PastSuite, AgainSuite):
+class StoreSuite(WaitingSuite, PastSuite, AgainSuite, DecidingSuite):
     """Subclass it and supply ``open_store``."""
 
     quick: ClassVar[int] = 50

@@ -52,6 +52,7 @@ class Draws(Choices):
             kinds += [(often, self.pause), (1, self.end_waiting)]
         if self.model.questions:
             kinds += [(6, self.decide), (1, self.expire), (1, self.revoke)]
+            kinds += [(2, self.clear_card)]
         if self.model.calls:
             kinds += [(2, self.end_tool)]
         if self.model.deliveries:
@@ -77,7 +78,7 @@ class Draws(Choices):
         return Inbound(
             native_id=str(native),
             address=Address("stub", channel, place=self.one([Place.DM, Place.GROUP])),
-            sender=Sender(self.one(["7", "7", "8"])),
+            sender=Sender(self.one(["7", "7", "8"]), self.one(["", "Ann é"])),
             text=self.data.draw(TEXTS),
             sent_at=datetime.fromtimestamp(NOW, UTC),
             message_id=f"m{native}",
@@ -254,7 +255,7 @@ class Draws(Choices):
 
     def pause(self) -> ops.Pause:
         """A turn asks for something."""
-        lease = self.lease()
+        lease, notice = self.lease(), self.notice()
         return ops.Pause(
             lease=lease,
             saved=self.data.draw(TEXTS),
@@ -264,12 +265,13 @@ class Draws(Choices):
                     call_id=f"call{number}",
                     tool=self.one(["send", "é"]),
                     arguments=self.data.draw(TEXTS),
-                    expires_at=self.data.draw(TIMES),
+                    expires_at=self.data.draw(TIMES) + self.one([0, 60]),
+                    card=self.one([notice.id, ""]),
                 )
                 for number in range(self.one([1, 1, 2]))
             ),
             parts=self.parts(lease.turn_id),
-            notices=(self.notice(),),
+            notices=(notice,),
             usage=self.usage(),
             kept=self.kept(),
             now=self.data.draw(TIMES),
@@ -286,8 +288,13 @@ class Draws(Choices):
             by=self.one(["7", "8"]),
             reason=self.data.draw(TEXTS),
             always=self.data.draw(st.booleans()),
+            event_id=self.one([0, *self.model.events]),
             now=self.data.draw(TIMES),
         )
+
+    def clear_card(self) -> ops.ClearCard:
+        """A card shows no buttons any more, or somebody wrongly says so."""
+        return ops.ClearCard(approval_id=self.one([*self.model.questions, "ask_none"]))
 
     def expire(self) -> ops.Expire:
         """Time goes by."""

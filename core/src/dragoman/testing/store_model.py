@@ -129,6 +129,7 @@ class StoreModel:
             asked_at=one.asked_at,
             verdict=one.verdict,
             decided_by=one.decided_by,
+            event_id=one.event_id,
             decided_at=one.decided_at,
             reason=one.reason,
         )

@@ -28,6 +28,7 @@ _RULES: Final[dict[type[ops.Operation[Any]], Callable[[StoreModel, Any, Any], An
     ops.Pause: pauses.pause,
     ops.EndWaiting: pauses.end_waiting,
     ops.Decide: pauses.decide,
+    ops.ClearCard: pauses.clear_card,
     ops.Expire: pauses.expire,
     ops.Revoke: pauses.revoke,
     ops.Renew: turns.renew,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import attrs
+
 from dragoman.runevents import Usage
 from dragoman.states import ApprovalState, DeliveryState, EventState, TurnState
 from dragoman.store import operations as ops
@@ -113,15 +115,26 @@ def decide(model: StoreModel, op: ops.Decide, _: object) -> ops.Decided | None:
     asked = model.questions.get(op.approval_id)
     if asked is None:
         return None
+    if asked.verdict is ApprovalState.OPEN and asked.question.expires_at <= op.now:
+        late = attrs.evolve(model.approval(asked), verdict=ApprovalState.EXPIRED)
+        return ops.Decided(won=False, approval=late)
     if asked.verdict is ApprovalState.OPEN:
         asked.verdict, asked.decided_by, asked.decided_at = op.verdict, op.by, op.now
-        asked.reason = op.reason
+        asked.reason, asked.event_id = op.reason, op.event_id
         approval = model.approval(asked)
         key = (approval.conversation_id, approval.profile, asked.question.tool)
         if op.always and op.verdict is ApprovalState.APPROVED:
             model.grants.setdefault(key, op.by)
-    same = (asked.verdict, asked.decided_by, asked.decided_at) == (op.verdict, op.by, op.now)
-    return ops.Decided(won=same, approval=model.approval(asked))
+    made = (asked.verdict, asked.decided_by, asked.decided_at, asked.event_id)
+    won = made == (op.verdict, op.by, op.now, op.event_id)
+    return ops.Decided(won=won, approval=model.approval(asked))
+
+
+def clear_card(model: StoreModel, op: ops.ClearCard, _: object) -> None:
+    """Note that nobody can press anything on a card any more."""
+    asked = model.questions.get(op.approval_id)
+    if asked and asked.verdict is not ApprovalState.OPEN:
+        asked.live = False
 
 
 def expire(model: StoreModel, op: ops.Expire, _: object) -> tuple[str, ...]:

@@ -151,6 +151,9 @@ class ModelQuestion:
     decided_by: str = ""
     decided_at: float | None = None
     reason: str = ""
+    event_id: int = 0
+    live: bool = attrs.field(default=attrs.Factory(lambda self: bool(self.question.card), True))
+    """Whether its card may show buttons."""
 
 
 @attrs.define(eq=False)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from dragoman.messages import Address
 from dragoman.states import ApprovalState, EventState
+from dragoman.store import operations as ops
 from dragoman.store.codec import lane_column
 from dragoman.store.sqlite import SqliteStore
 from dragoman.testing.store_choices import CHANNELS
 from dragoman.testing.store_model import StoreModel
+from dragoman.testing.store_model_rows import ModelQuestion
 from dragoman.testing.store_scene import NOW
 
 
@@ -112,14 +116,20 @@ async def _check_questions(store: SqliteStore, model: StoreModel) -> None:
         mine = [one for one in asked.values() if one.session_id == session_id]
         assert sorted(found) == sorted(one.question.id for one in mine)
     for one in list(model.questions.values())[-2:]:
-        if one.decided_by and one.decided_at is not None:
+        if one.event_id:
             same = [
                 model.approval(other)
                 for other in model.questions.values()
-                if (other.decided_by, other.decided_at) == (one.decided_by, one.decided_at)
+                if other.event_id == one.event_id
             ]
-            found_by = await read.decided_by(one.decided_by, one.decided_at)
+            found_by = await read.decided_by(one.event_id)
             assert sorted(found_by, key=repr) == sorted(same, key=repr)
+        card = await read.card(one.question.id)
+        assert card == (_card(model, one) if one.question.card else None)
+    await _check_places(store, model, asked)
+    stale = [one for one in model.questions.values() if one.live and one not in undecided]
+    found_stale = await read.stale_cards(1000)
+    assert sorted(found_stale, key=repr) == sorted((_card(model, one) for one in stale), key=repr)
     expiries = [one.question.expires_at for one in undecided]
     assert await read.next_expiry() == (min(expiries) if expiries else None)
     for one in list(model.questions.values())[-2:]:
@@ -129,6 +139,30 @@ async def _check_questions(store: SqliteStore, model: StoreModel) -> None:
     for key in model.grants:
         assert await read.granted(*key)
     assert not await read.granted("conv", "default", "send")
+
+
+async def _check_places(
+    store: SqliteStore, model: StoreModel, asked: Mapping[str, ops.Approval]
+) -> None:
+    """What is undecided in a place is what somebody asked for there."""
+    for channel in CHANNELS:
+        lane = Address("stub", channel).lane
+        here = [
+            name
+            for name, one in asked.items()
+            if any(event.inbound.address.lane == lane for event in model.inputs(one.turn_id))
+        ]
+        found = await store.read.open_in([lane_column(lane)])
+        assert sorted(one.question.id for one in found) == sorted(here)
+
+
+def _card(model: StoreModel, one: ModelQuestion) -> ops.Card:
+    event = model.events.get(one.event_id)
+    return ops.Card(
+        approval=model.approval(one),
+        delivery=model.deliveries[one.question.card].owed,
+        name=event.inbound.sender.name if event else "",
+    )
 
 
 async def _check_records(store: SqliteStore, model: StoreModel) -> None:

@@ -186,7 +186,7 @@ async def _check_questions(store: SqliteStore, model: StoreModel) -> None:
     assert await _rows(
         store,
         "SELECT id, turn_id, call_id, tool, arguments, expires_at, asked_at, verdict, decided_at,"
-        " decided_by, reason FROM approvals",
+        " decided_by, reason, card, live, coalesce(event_id, 0) FROM approvals",
     ) == _sorted(
         (
             name,
@@ -200,6 +200,9 @@ async def _check_questions(store: SqliteStore, model: StoreModel) -> None:
             asked.decided_at,
             asked.decided_by,
             asked.reason,
+            asked.question.card,
+            int(asked.live),
+            asked.event_id,
         )
         for name, asked in model.questions.items()
     )

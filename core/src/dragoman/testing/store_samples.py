@@ -90,6 +90,12 @@ async def _decide(scene: Scene) -> ops.Decide:
     return scene.decide(pause, always=True)
 
 
+async def _clear_card(scene: Scene) -> ops.ClearCard:
+    decide = await _decide(scene)
+    await scene.store.apply(decide)
+    return ops.ClearCard(approval_id=decide.approval_id)
+
+
 async def _expire(scene: Scene) -> ops.Expire:
     await scene.store.apply(await _pause(scene))
     return ops.Expire(now=NOW + 60)
@@ -201,6 +207,7 @@ SAMPLES: Final[dict[type[ops.Operation[Any]], Sample]] = {
     ops.Finish: Sample(_finish),
     ops.Pause: Sample(_pause),
     ops.Decide: Sample(_decide),
+    ops.ClearCard: Sample(_clear_card),
     ops.Expire: Sample(_expire, lambda _: ()),
     ops.EndWaiting: Sample(_end_waiting),
     ops.Revoke: Sample(_revoke, lambda _: False),

@@ -12,7 +12,8 @@ import attrs
 from anyio.abc import ByteReceiveStream, TaskGroup, TaskStatus
 from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, Message, SystemMessage
 
-from dragoman import Clock
+from dragoman import Clock, FailureKind, RuntimeFailed
+from dragoman_claude import versions
 from dragoman_claude.home import Home
 
 _WORDS: Final = 20
@@ -48,6 +49,8 @@ class Client:
     """Set when the program is at work on what it was given last."""
     _rested: anyio.Event = attrs.field(factory=anyio.Event)
     """Set when it has nothing more to do behind that."""
+    _missing: set[str] = attrs.field(factory=set)
+    """MCP servers that were told to be missing."""
     _said: deque[str] = attrs.field(factory=lambda: deque(maxlen=_WORDS))
     _ending: anyio.Event = attrs.field(factory=anyio.Event)
     _gone: anyio.Event = attrs.field(factory=anyio.Event)
@@ -202,12 +205,24 @@ class Client:
 
     def _follow(self, message: SystemMessage) -> None:
         """Learn what the program is about."""
+        if message.subtype == "init":
+            self._meet(message.data)
         if message.subtype == "session_state_changed":
             if message.data.get("state") == "idle":
                 if self._begun.is_set():
                     self._rested.set()
             else:
                 self._begun.set()
+
+    def _meet(self, told: dict[str, Any]) -> None:
+        """Refuse a program that is too old, and say which MCP servers are missing in it."""
+        if why := versions.why_not(told.get("claude_code_version")):
+            self._end(RuntimeFailed(FailureKind.INTERNAL, why))
+        for server in told.get("mcp_servers", ()):
+            name, state = str(server.get("name")), str(server.get("status"))
+            if state != "connected" and name not in self._missing:
+                self._missing.add(name)
+                self.log.warning("MCP server %s is not connected: %s", name, state)
 
     async def _down(self, sdk: ClaudeSDKClient) -> None:
         """Let the program go in order, and by signals where it does not.

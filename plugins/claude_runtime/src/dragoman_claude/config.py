@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
@@ -22,13 +22,35 @@ from dragoman.runtimes import (
 from dragoman.runtimes import described as _help
 
 Effort: TypeAlias = Literal["low", "medium", "high", "xhigh", "max"]
-SelfWaking: Final = ("ScheduleWakeup", "CronCreate", "CronDelete", "CronList", "Workflow")
-"""Tools by which an agent would begin turns that nobody asked for; never offered."""
+SelfWaking: Final = (
+    "ScheduleWakeup",
+    "CronCreate",
+    "CronDelete",
+    "CronList",
+    "Workflow",
+    "Monitor",
+    "SendMessage",
+)
+"""Tools by which an agent would begin turns that nobody asked for, its own or another
+conversation's; never offered."""
 
 
 def _no_own(_: object, __: attrs.Attribute[Any], value: Mapping[str, object]) -> None:
+    if any("__" in name for name in value):
+        msg = "a name below it has __ in it, which stands between a server and its tools"
+        raise ValueError(msg)
     if OWN in value:
         msg = f"{OWN} is taken: the tools of the gateway itself have it; choose another name"
+        raise ValueError(msg)
+
+
+def _whole_tools(_: object, __: attrs.Attribute[Any], value: Sequence[str]) -> None:
+    """Validate names of tools: a part of what one does would be compared with no call."""
+    if any("(" in name for name in value):
+        msg = (
+            "can name whole tools only; what one may do with which arguments is refused by "
+            "settings = { permissions = { deny = [...] } }"
+        )
         raise ValueError(msg)
 
 
@@ -159,14 +181,18 @@ class ClaudeConfig:
     )
     allow: tuple[str, ...] = attrs.field(
         default=(),
+        validator=_whole_tools,
         metadata=_help("tools that run without a question, as in Bash or mcp__github__*"),
     )
     ask: tuple[str, ...] = attrs.field(
         default=(),
+        validator=_whole_tools,
         metadata=_help("tools about which a person is asked first, before all of allow"),
     )
     deny: tuple[str, ...] = attrs.field(
-        default=(), metadata=_help("tools that never run, before all of ask and allow")
+        default=(),
+        validator=_whole_tools,
+        metadata=_help("tools that never run, before all of ask and allow"),
     )
     read_only_tools: tuple[str, ...] = attrs.field(
         default=(),
@@ -190,7 +216,11 @@ class ClaudeConfig:
     )
     api_key: Secret | None = attrs.field(
         default=None,
-        metadata=_help("the key of the model service; needed unless base_url is set", init=True),
+        metadata=_help(
+            "the key of the model service; needed unless base_url is set",
+            init=True,
+            example={"env": "ANTHROPIC_API_KEY"},
+        ),
     )
     base_url: str | None = attrs.field(
         default=None,
@@ -209,8 +239,12 @@ class ClaudeConfig:
         default=(),
         metadata=_help("whose settings files are read as well; project ones may run programs"),
     )
-    permission_mode: Literal["default", "acceptEdits", "plan", "dontAsk"] = attrs.field(
-        default="default", metadata=_help("the SDK's rule for what neither ask nor allow names")
+    permission_mode: Literal["default", "acceptEdits", "dontAsk"] = attrs.field(
+        default="default",
+        metadata=_help(
+            "what neither ask nor allow names: default asks a person, acceptEdits lets files be "
+            "changed, dontAsk refuses"
+        ),
     )
     add_dirs: tuple[Path, ...] = attrs.field(
         default=(), metadata=_help("folders that file tools reach beside the conversation's own")
@@ -226,36 +260,37 @@ class ClaudeConfig:
     time_zone: str = attrs.field(
         default="UTC",
         validator=is_time_zone,
-        metadata=_help("the time zone of the date and time that the agent is told"),
+        metadata=_help("the time zone of the date that the agent is told, and of its tools"),
     )
     programs: ProgramsTable = attrs.field(
         factory=ProgramsTable, metadata=_help("how many programs of the SDK live, and how long")
     )
 
     def __attrs_post_init__(self) -> None:
-        """Check what depends on more than one key."""
+        """Check what depends on more than one key; all that is wrong is told at once."""
+        if wrong := list(self._wrong()):
+            raise ValueError("; and ".join(wrong))
+
+    def _wrong(self) -> Iterator[str]:
         if self.instructions is not None and self.instructions_file is not None:
-            msg = "instructions and instructions_file exclude each other; remove one"
-            raise ValueError(msg)
+            yield "instructions and instructions_file exclude each other, remove one"
         if self.instructions is None and self.instructions_file is None and self.preset is None:
-            msg = (
-                'instructions are missing; write instructions = "…", or preset = "claude_code" '
+            yield (
+                'instructions are missing, write instructions = "…", or preset = "claude_code" '
                 "for the SDK's own"
             )
-            raise ValueError(msg)
         if self.api_key is None and self.base_url is None:
-            msg = (
-                'api_key is missing; write api_key = { env = "ANTHROPIC_API_KEY" }, '
+            yield (
+                'api_key is missing, write api_key = { env = "ANTHROPIC_API_KEY" }, '
                 "or set base_url where the model server takes no key"
             )
-            raise ValueError(msg)
-        waking = sorted(set(self.tools) & set(SelfWaking))
-        if waking:
-            msg = f"tools: {', '.join(waking)} would begin turns that nobody asked for; remove it"
-            raise ValueError(msg)
+        if set(self.tools) & set(SelfWaking):
+            yield (
+                "tools has one by which turns begin that nobody asked for, remove what wakes the "
+                "agent, watches, or writes to other programs"
+            )
         if self.agents and "Agent" not in self.tools:
-            msg = 'agents can be asked only by the tool Agent; add "Agent" to tools'
-            raise ValueError(msg)
+            yield 'agents can be asked only by the tool Agent, add "Agent" to tools'
 
     def notices(self) -> Sequence[Finding]:
         """Return what ``dragoman check`` says of settings that reach far."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import fnmatch
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final, NoReturn, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import anyio
 import attrs
@@ -42,6 +42,10 @@ _ONE_AT_A_TIME: Final = (
 )
 _NOT_HERE: Final = "Not run: nobody can be asked about calls of an agent that was asked itself."
 _DENIED: Final = "Not run: this tool is not allowed here."
+_ELSEWHERE: Final = (
+    "Not run: agents work in the folder of this conversation, without a worktree or isolation."
+)
+"""They would have a copy of the repository in which the folder lies, whosever that is."""
 _CHANGED: Final = "Not run: this is not the call that a person has allowed."
 _NO_TURN: Final = "Not run: no message is being answered."
 STOPPED: Final = "Not run: this turn has been stopped."
@@ -77,6 +81,8 @@ class Rules:
     reading: tuple[str, ...] = ()
     left: frozenset[str] = _READING | _PLAIN
     """Tools of the SDK on which its own rules decide, unless ``ask`` or ``allow`` names them."""
+    unasked: bool = False
+    """Whether nobody is asked about what no rule names: it is denied."""
 
     @classmethod
     def of(cls, config: ClaudeConfig, reading: Sequence[str]) -> Rules:
@@ -104,6 +110,7 @@ class Rules:
             deny=tuple(deny),
             reading=tuple(read),
             left=_READING | _PLAIN | edits,
+            unasked=config.permission_mode == "dontAsk",
         )
 
     def denied(self, tool: str) -> bool:
@@ -111,7 +118,9 @@ class Rules:
         if f"={tool}" in self.allow:
             return _matches(tool, self.deny)
         closed = (rule[1:] for rule in self.deny if rule.startswith("!"))
-        return _matches(tool, self.deny) or any(tool.startswith(server) for server in closed)
+        if _matches(tool, self.deny) or any(tool.startswith(server) for server in closed):
+            return True
+        return self.unasked and self.asks(tool) and not _matches(tool, self.ask)
 
     def asks(self, tool: str) -> bool:
         """Whether a person decides on each call, unless it was said that none need."""
@@ -148,8 +157,12 @@ class Gate:
     """Waits until the session's records have a call, which a crash cannot undo then."""
     stopped: bool = False
     """Whether the turn is to end: nothing begins any more."""
+    lost: bool = False
+    """Whether the turn has lost its session."""
     on_lost: Callable[[], None]
-    """Told once the turn has lost its session."""
+    """Told so."""
+    over: anyio.Event = attrs.field(factory=anyio.Event)
+    """Set when no program is there any more that could go on."""
     begun: dict[str, ToolDecision] = attrs.field(factory=dict)
     """What the journal said of the calls that passed, by their ids."""
 
@@ -161,10 +174,14 @@ class Gate:
         self, call_id: str, tool: str, arguments: Mapping[str, Any], helper: bool
     ) -> Any:
         """Decide on a call; ``helper`` says that an agent wants it which was asked itself."""
+        if self.lost:
+            return await self._lose()
         if self.stopped:
             return _deny(STOPPED)
         if self.rules.denied(tool):
             return _deny(_DENIED)
+        if tool == "EnterWorktree" or (tool in _PLAIN and arguments.get("isolation")):
+            return _deny(_ELSEWHERE)
         if self.rules.asks(tool) and (
             stopped := await self._asked(call_id, tool, arguments, helper)
         ):
@@ -195,11 +212,11 @@ class Gate:
     async def _journalled(self, call_id: str, tool: str, arguments: Mapping[str, Any]) -> Any:
         call = ToolCall(call_id, human_name(tool), _as_json(arguments), self.rules.read_only(tool))
         if not (call.read_only or self.waits_for(call_id) or await self.stored(call_id)):
-            return _deny(_TROUBLE)
+            return await self._lose() if self.lost else _deny(_TROUBLE)
         try:
             found = await self.host.tool_begins(call)
         except StaleLease:
-            await self._lose()
+            return await self._lose()
         except StoreError:
             return _deny(_TROUBLE)
         self.begun[call_id] = found
@@ -218,11 +235,11 @@ class Gate:
             except StaleLease:
                 await self._lose()
 
-    async def _lose(self) -> NoReturn:
-        """Let the turn end its program, which gets no answer any more: it would only go on."""
+    async def _lose(self) -> Any:
+        """Let the turn end its program, which gets no answer before: it would only go on."""
         self.on_lost()
-        await anyio.sleep_forever()
-        raise AssertionError("somebody has waited for ever")
+        await self.over.wait()
+        return _deny(STOPPED)
 
 
 @attrs.define(eq=False)

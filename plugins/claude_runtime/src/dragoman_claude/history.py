@@ -27,6 +27,7 @@ _ANEW: Final = (
     "the lines of one message are indented:]"
 )
 _CUT_OFF: Final = "[Your last answer was cut off. People have seen this of it, indented:]"
+_FAILED: Final = "API Error"
 _SHORTENED: Final = "[Earlier messages are left out.]"
 
 Item: TypeAlias = dict[str, Any]
@@ -86,7 +87,14 @@ def cut_off(words: str, behind: str | None) -> str:
 
 
 def entry_item(entry: Mapping[str, Any], sub: str | None) -> str:
-    """Return the item of one line of a transcript."""
+    """Return the item of one line of a transcript.
+
+    What the program says of a call that failed is left out: it names hosts, and services quote keys.
+    """
+    message = entry.get("message")
+    if entry.get("isApiErrorMessage") and isinstance(message, dict):
+        said = [{"type": "text", "text": _FAILED}]
+        entry = {**entry, "message": {**message, "content": said}}
     return encode({"entry": entry} if sub is None else {"entry": entry, "sub": sub})
 
 

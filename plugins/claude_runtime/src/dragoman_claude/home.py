@@ -186,6 +186,13 @@ class Home:
         }
         return {**given, launcher.LISTED: "=".join(given)}
 
+    def keep(self, name: str, text: str) -> Path:
+        """Write a file for the program alone, which goes with its run; return where it is."""
+        path = self.run / name
+        path.touch(mode=0o600)
+        path.write_text(text, encoding="utf-8")
+        return path
+
     async def end(self, grace: float) -> bool:
         """End the program and what it started: asked first, killed after ``grace`` seconds.
 

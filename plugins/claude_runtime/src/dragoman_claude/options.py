@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import attrs
@@ -13,12 +14,21 @@ from dragoman import Secret
 from dragoman.runtimes import McpTable
 from dragoman_claude.config import OWN, ClaudeConfig, SelfWaking
 from dragoman_claude.home import Home
+from dragoman_claude.own_hooks import Hooks, together
 from dragoman_claude.sandbox import sandbox_settings
 
 _LINE: Final = 32 << 20
 """Bytes that one message of the program may have."""
-_KEEP: Final = 3650
-"""Days for which the program keeps transcripts; dragoman deletes them itself."""
+_OUTPUT: Final = "64000"
+"""Tokens that a tool's result may have before the program puts it into a file."""
+_TO_CONNECT: Final = ("MCP_TIMEOUT", "MCP_CONNECT_TIMEOUT_MS")
+_ELSEWHERE: Final = 'cd "$0" && exec "$@"'
+"""The program starts MCP servers in the conversation's folder only."""
+_SETTINGS: Final = {"cleanupPeriodDays": 3650, "includeGitInstructions": False}
+"""Transcripts are kept for so many days: dragoman deletes them itself. What git says of the folder
+is not told: it may speak of the files of all others."""
+_APART: Final = {"crossSessionInbound": "refuse"}
+"""Programs of one user can send each other messages, each of which begins a turn."""
 
 
 @attrs.frozen(kw_only=True)
@@ -29,8 +39,10 @@ class Recipe:
     instructions: str
     schema: Mapping[str, Any] | None = None
     """The JSON schema of answers, where they have one."""
-    hooks: Mapping[str, list[HookMatcher]] = attrs.field(factory=dict)
+    hooks: Hooks = attrs.field(factory=dict)
     """The operator's own."""
+    hidden: tuple[Path, ...] = ()
+    """What commands in a sandbox cannot read."""
 
     def options(
         self,
@@ -52,10 +64,6 @@ class Recipe:
         the session has cost before.
         """
         config = self.config
-        merged = {
-            event: [*hooks.get(event, ()), *self.hooks.get(event, ())]
-            for event in {*hooks, *self.hooks}
-        }
         return ClaudeAgentOptions(
             resume=session_id if resumed else None,
             session_id=None if resumed else session_id,
@@ -63,34 +71,22 @@ class Recipe:
             cwd=str(home.workspace),
             cli_path=str(home.cli),
             env=home.environment(self._environment()),
-            system_prompt=self._prompt(),
+            system_prompt={"type": "preset", "preset": "claude_code", "snapshot": False},
+            extra_args=self._files(home),
             model=config.model,
             fallback_model=config.fallback_model,
             effort=config.effort,
             thinking=_thinking(config.thinking),
             tools=list(config.tools),
-            disallowed_tools=[*SelfWaking, *config.deny],
-            mcp_servers={
-                OWN: {"type": "sdk", "name": OWN, "instance": server},
-                **{name: _served(table) for name, table in config.mcp.items()},
-            },
+            disallowed_tools=[*SelfWaking, *config.deny, *_denied(config.mcp)],
+            mcp_servers={OWN: {"type": "sdk", "name": OWN, "instance": server}},
             strict_mcp_config=True,
-            agents={
-                name: AgentDefinition(
-                    description=table.description,
-                    prompt=table.instructions,
-                    tools=None if table.tools is None else list(table.tools),
-                    model=table.model,
-                )
-                for name, table in config.agents.items()
-            }
-            or None,
+            agents=self._agents() or None,
             setting_sources=list(config.setting_sources),
-            settings=json.dumps({"cleanupPeriodDays": _KEEP, **config.settings}),
-            sandbox=sandbox_settings(home, [home.run.parent.parent]) if config.sandbox else None,  # type: ignore[arg-type]  # more than typed
+            settings=str(home.keep("settings.json", json.dumps(self._settings(home)))),
             permission_mode=config.permission_mode,
             add_dirs=list(config.add_dirs),
-            hooks=merged,  # type: ignore[arg-type]  # the operator's may have any event
+            hooks=together(hooks, self.hooks),  # type: ignore[arg-type]  # by any event
             max_turns=config.max_turns,
             max_budget_usd=allowance,
             output_format=None
@@ -105,20 +101,47 @@ class Recipe:
             client_app="",
         )
 
+    def _agents(self) -> dict[str, AgentDefinition]:
+        return {
+            name: AgentDefinition(
+                description=table.description,
+                prompt=table.instructions,
+                tools=None if table.tools is None else list(table.tools),
+                model=table.model,
+            )
+            for name, table in self.config.agents.items()
+        }
+
     def _environment(self) -> dict[str, str]:
         config = self.config
-        wanted = {"ENABLE_TOOL_SEARCH": "false"}
+        wanted = {"ENABLE_TOOL_SEARCH": "false", "MAX_MCP_OUTPUT_TOKENS": _OUTPUT}
+        wanted["TZ"] = config.time_zone
+        if config.mcp:
+            longest = max(table.connect_timeout for table in config.mcp.values())
+            wanted |= dict.fromkeys(_TO_CONNECT, str(_ms(longest)))
         if config.base_url is not None:
             wanted["ANTHROPIC_BASE_URL"] = config.base_url
         wanted["ANTHROPIC_API_KEY"] = config.api_key.reveal() if config.api_key else "none"
         return wanted | {name: _plain(value) for name, value in config.environment.items()}
 
-    def _prompt(self) -> Any:
-        """Return the system prompt; what it says now counts, also in resumed sessions."""
-        if self.config.preset is None:
-            return {"type": "custom", "prompt": self.instructions, "snapshot": False}
-        more = {"append": self.instructions} if self.instructions else {}
-        return {"type": "preset", "preset": self.config.preset, "snapshot": False, **more}
+    def _files(self, home: Home) -> dict[str, str | None]:
+        """Write what may be long or secret into files of the home; return the options that say so.
+
+        Arguments have a limit, and everybody on the machine sees them. A whole prompt replaces the
+        preset's. It counts as it is now, also in resumed sessions.
+        """
+        kind = "append-system-prompt" if self.config.preset else "system-prompt"
+        files = {f"{kind}-file": home.keep("instructions", self.instructions)}
+        if self.config.mcp:
+            servers = {name: _served(table) for name, table in self.config.mcp.items()}
+            files["mcp-config"] = home.keep("mcp.json", json.dumps({"mcpServers": servers}))
+        return {option: str(path) for option, path in files.items()}
+
+    def _settings(self, home: Home) -> dict[str, Any]:
+        made = {**_SETTINGS, **self.config.settings, **_APART}
+        if self.config.sandbox:
+            made["sandbox"] = sandbox_settings(home, self.hidden)
+        return made
 
 
 def _thinking(wanted: str | None) -> Any:
@@ -130,10 +153,23 @@ def _plain(value: str | Secret) -> str:
     return value.reveal() if isinstance(value, Secret) else value
 
 
+def _denied(servers: Mapping[str, McpTable]) -> list[str]:
+    """Return the names of tools that are not even offered."""
+    return [f"mcp__{name}__{tool}" for name, table in servers.items() for tool in table.deny]
+
+
 def _served(table: McpTable) -> Any:
     """Return an MCP server as the program takes it."""
+    more: dict[str, Any] = {"timeout": _ms(table.call_timeout)}
     if table.url is not None:
         headers = {name: _plain(value) for name, value in table.headers.items()}
-        return {"type": table.transport, "url": table.url, "headers": headers}
-    environment = {name: _plain(value) for name, value in table.env.items()}
-    return {"type": "stdio", "command": table.command, "args": list(table.args), "env": environment}
+        return {"type": table.transport, "url": table.url, "headers": headers, **more}
+    command = [str(table.command), *table.args]
+    if table.cwd is not None:
+        command = ["/bin/sh", "-c", _ELSEWHERE, str(table.cwd), *command]
+    more["env"] = {name: _plain(value) for name, value in table.env.items()}
+    return {"type": "stdio", "command": command[0], "args": command[1:], **more}
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)

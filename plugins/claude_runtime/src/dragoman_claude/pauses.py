@@ -7,10 +7,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
+from typing import Final
+from uuid import uuid4
 
 import attrs
 
 from dragoman import ApprovalRequested, FailureKind, RuntimeFailed
+from dragoman_claude import history
+
+_WITHDRAWN: Final = (
+    "Not run: a person was asked about this call, and before there was an answer the question was "
+    "withdrawn."
+)
 
 
 @attrs.frozen
@@ -53,3 +62,39 @@ class Saved:
 def digest(tool: str, arguments: str) -> str:
     """Return what tells a call from another; ``arguments`` is JSON."""
     return hashlib.sha256(f"{tool}\0{arguments}".encode()).hexdigest()
+
+
+def withdrawn(lines: Iterable[history.Entry], behind: str | None) -> list[history.Entry]:
+    """Return what came of calls that wait for a decision which nobody will make any more.
+
+    The program would ask about them once more. These lines follow the line ``behind``, as if it
+    had written them.
+    """
+    made: list[history.Entry] = []
+    for call in _waiting(lines):
+        result = {"type": "tool_result", "tool_use_id": call, "content": _WITHDRAWN}
+        name = str(uuid4())
+        made.append(
+            {
+                "type": "user",
+                "uuid": name,
+                "parentUuid": behind,
+                "isSidechain": False,
+                "message": {"role": "user", "content": [{**result, "is_error": True}]},
+            }
+        )
+        behind = name
+    return made
+
+
+def _waiting(lines: Iterable[history.Entry]) -> list[str]:
+    """Return the calls that wait for a decision, in order."""
+    waiting: dict[str, None] = {}
+    for line in lines:
+        told = line.get("attachment")
+        if isinstance(told, dict) and told.get("type") == "hook_deferred_tool":
+            waiting[str(told.get("toolUseID"))] = None
+        for block in history.blocks(line):
+            if block.get("type") == "tool_result":
+                waiting.pop(str(block.get("tool_use_id")), None)
+    return list(waiting)

@@ -15,18 +15,20 @@ from pydantic import TypeAdapter
 
 from dragoman import (
     EncodedInput,
+    FailureKind,
     Finding,
     Host,
     ManifestError,
     RunEvent,
     Runtime,
     RuntimeCapabilities,
+    RuntimeFailed,
     TurnHost,
     TurnInput,
     TurnRequest,
 )
 from dragoman.runtimes import Feed, ReferenceProblem, TurnContext, resolve
-from dragoman_claude import history, sandbox, tools
+from dragoman_claude import history, own_hooks, sandbox, tools, versions
 from dragoman_claude.config import ClaudeConfig
 from dragoman_claude.gate import Rules
 from dragoman_claude.home import Homes, bundled_program
@@ -38,6 +40,12 @@ from dragoman_claude.turn import TurnRun, Workshop
 _NO_PROGRAM: Final = (
     "the SDK's package for this machine has no program in it; it has one for Linux (x86-64, arm64), "
     "macOS and Windows"
+)
+_STUCK: Final = (1.0, 2.0, 0.0)
+"""Seconds after each try to end what is left: a process that waits for a disk ends later."""
+_LEFT: Final = (
+    "processes of an earlier gateway cannot be ended, and could still write in sessions: {}; "
+    "end them, as another user or by a restart of the machine, and start again"
 )
 _CLOSING: Final = 8.0
 """Seconds that all programs get to end."""
@@ -64,7 +72,7 @@ class ClaudeRuntime:
 
     async def probe(self) -> Sequence[Finding]:
         """Say which release of the SDK runs, without asking the model service anything."""
-        return ()
+        return (versions.finding(),)
 
     def encode_input(self, message: TurnInput) -> EncodedInput:
         """Return the message as an item beside the transcript, which has it once it is read."""
@@ -125,21 +133,14 @@ def _schema(config: ClaudeConfig, table: str, problems: list[str]) -> Mapping[st
         return None
 
 
-def _hooks(config: ClaudeConfig, table: str, problems: list[str]) -> Mapping[str, Any]:
+def _hooks(config: ClaudeConfig, table: str, problems: list[str]) -> own_hooks.Hooks:
     if config.hooks is None:
         return {}
     try:
-        made = resolve(config.hooks)
-        found = made() if callable(made) else made
+        return own_hooks.load(config.hooks)
     except ReferenceProblem as error:
         problems.append(f"{table}.hooks: {error}")
-    except Exception as error:  # noqa: BLE001 - the operator's own function
-        problems.append(f"{table}.hooks: {config.hooks} raised {type(error).__name__}: {error}")
-    else:
-        if isinstance(found, Mapping):
-            return found
-        problems.append(f"{table}.hooks: {config.hooks} has to return a dict of events")
-    return {}
+        return {}
 
 
 def _load(config: ClaudeConfig, table: str) -> tuple[Recipe, tuple[tools.Function, ...]]:
@@ -152,6 +153,8 @@ def _load(config: ClaudeConfig, table: str) -> tuple[Recipe, tuple[tools.Functio
         problems += error.problems
     if config.sandbox and (why := sandbox.why_no_sandbox()):
         problems.append(f"{table}.sandbox: {why}")
+    if old := versions.refusal():
+        problems.append(f"{table}: {old}")
     text = config.instructions or ""
     if config.instructions_file is not None:
         try:
@@ -176,16 +179,31 @@ def _program(table: str) -> Path:
     return found
 
 
+def _of_the_gateway(own: Path) -> Path:
+    """Return the gateway's whole data directory, where ``own`` is ``components/NAME``."""
+    return own.parents[1] if own.parent.name == "components" else own
+
+
+async def _sweep(homes: Homes, host: Host) -> None:
+    """End what an earlier gateway left. It would write in sessions: none is resumed beside it."""
+    for wait in _STUCK:
+        swept = await homes.sweep()
+        if swept.ended:
+            host.log.warning("%d processes of an earlier gateway were ended", len(swept.ended))
+        if not swept.stuck:
+            return
+        await host.clock.sleep(wait)
+    left = ", ".join(map(str, swept.stuck))
+    raise RuntimeFailed(FailureKind.INTERNAL, _LEFT.format(left))
+
+
 @asynccontextmanager
 async def open_runtime(config: ClaudeConfig, host: Host) -> AsyncIterator[Runtime]:
     """Read what the table names and end what an earlier gateway left; all programs end at the end."""
     recipe, made = await to_thread.run_sync(_load, config, host.name)
+    recipe = attrs.evolve(recipe, hidden=(_of_the_gateway(host.data_dir),))
     homes = Homes(host.data_dir, _program(host.name))
-    swept = await homes.sweep()
-    if swept.ended:
-        host.log.warning("%d processes of an earlier gateway were ended", len(swept.ended))
-    if swept.stuck:
-        host.log.error("processes of an earlier gateway do not end: %s", swept.stuck)
+    await _sweep(homes, host)
     pool = Pool(config.programs, host.clock, host.log)
     async with anyio.create_task_group() as tasks:
         shop = Workshop(

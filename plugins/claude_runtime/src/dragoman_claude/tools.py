@@ -31,6 +31,7 @@ _NOTES: Final = 5
 _LONGEST: Final = 60_000
 """Characters of a result: larger ones would end in a file that no tool can read."""
 _CALL: Final = "claudecode/toolUseId"
+_SIZE: Final = "anthropic/maxResultSizeChars"
 _CUT: Final = "\n[The rest is left out: {} characters in all.]"
 _BROKEN: Final = "The tool failed. Nobody knows whether it took effect."
 
@@ -57,6 +58,7 @@ class Function:
             description=self.described.description,
             input_schema=self.described.parameters,
             annotations=ToolAnnotations(read_only_hint=self.read_only),
+            _meta={_SIZE: 2 * _LONGEST},
         )
 
 
@@ -74,7 +76,11 @@ def make(
     )
     hidden = context or ""  # a name that no parameter has: the package looks for its own otherwise
     described = Described.from_function(
-        function, name, context_kwarg=hidden, structured_output=False
+        function,
+        name,
+        description=inspect.getdoc(function),
+        context_kwarg=hidden,
+        structured_output=False,
     )
     if not described.description.strip():
         msg = f"{described.name} has no docstring, by which a model would know what it is for"

@@ -25,6 +25,7 @@ from dragoman import (
     Records,
     RunEnd,
     RuntimeFailed,
+    StaleLease,
     StoreError,
     TurnHost,
     TurnRequest,
@@ -35,7 +36,7 @@ from dragoman_claude.client import Client
 from dragoman_claude.conversation import Conversation
 from dragoman_claude.gate import Door, Gate, Rules
 from dragoman_claude.history import State
-from dragoman_claude.home import Homes
+from dragoman_claude.home import Home, Homes
 from dragoman_claude.options import Recipe
 from dragoman_claude.pool import Pool
 from dragoman_claude.prompts import prompt, prompt_id
@@ -44,12 +45,13 @@ from dragoman_claude.spending import Budget, Meter, Spent
 from dragoman_claude.stream import Translator
 from dragoman_claude.tools import Function, Toolbox
 from dragoman_claude.transcript import Mirror, Transcript
-from dragoman_claude.transcript_file import write_transcript
+from dragoman_claude.transcript_file import close_waiting, write_transcript
 
 if TYPE_CHECKING:
     from claude_agent_sdk import Message
 
 ANEW: Final = "The conversation was begun anew, with the newest of what was said in it."
+_LOST: Final = "the session is another process's now"
 _DRAIN: Final = 1.5
 """Seconds in which an interrupted program has to say how its turn ended."""
 _ANEW_FOR: Final = frozenset({FailureKind.HISTORY, FailureKind.CONTEXT_OVERFLOW})
@@ -96,8 +98,6 @@ class TurnRun:
     _spent: Spent = attrs.field(factory=Spent, init=False)
     _heard: anyio.Event = attrs.field(factory=anyio.Event, init=False)
     _done: anyio.Event = attrs.field(factory=anyio.Event, init=False)
-    _lost: bool = attrs.field(default=False, init=False)
-    """Whether the turn has lost its session."""
 
     def __attrs_post_init__(self) -> None:
         self._records = self.host.records(history.NAMESPACE)
@@ -150,9 +150,10 @@ class TurnRun:
         async with use as one:
             self._enter(one)
             try:
-                return await self._in(one, state)
+                end = await self._in(one, state)
             finally:
                 await self._leave(one)
+        return Failed(FailureKind.LOCK_CONFLICT, _LOST) if self._gate.lost else end
 
     def _fits(self, state: State) -> Callable[[Conversation], bool]:
         """Return whether a live program may serve this turn: it knows all, and may spend more."""
@@ -166,14 +167,15 @@ class TurnRun:
 
     async def _in(self, one: Conversation, state: State) -> RunEnd:
         """Give the program its prompt, and wait for what comes of it."""
+        told = None
+        if self.request.saved is None:
+            mine = {message.event_id for message in self.request.inputs}
+            earlier = [each.words for each in state.untold if each.event_id not in mine]
+            told = await prompt(self._prompt_id, self.request.inputs, self.host, earlier)
         one.client.turns += 1
         try:
-            if self.request.saved is None:
-                mine = {message.event_id for message in self.request.inputs}
-                earlier = [each.words for each in state.untold if each.event_id not in mine]
-                await one.client.say(
-                    await prompt(self._prompt_id, self.request.inputs, self.host, earlier)
-                )
+            if told is not None:
+                await one.client.say(told)
             await self._until_done(one.client)
         except anyio.get_cancelled_exc_class():
             await self._stop(one.client)
@@ -213,6 +215,9 @@ class TurnRun:
             meter=Meter(self._spent.totals if shop.local else {}),
         )
         self._enter(one)
+        if state.newest is not None and self.request.saved is None:
+            items = [*items, *await self._withdraw(home, claude_id, state.newest, items)]
+            state = history.read_state(items)
         if state.resumable and not shop.local:
             write = partial(write_transcript, home.config, home.workspace, claude_id, items)
             await to_thread.run_sync(write)
@@ -227,8 +232,31 @@ class TurnRun:
             stderr=one.client.heard,
             allowance=shop.budget.ceiling(self._spent, one.meter.cost),
         )
-        await one.client.start(shop.tasks, options, shop.recipe.config.programs.start_timeout)
+        try:
+            await one.client.start(shop.tasks, options, shop.recipe.config.programs.start_timeout)
+        except Exception as error:
+            if results.is_lost(error):
+                raise
+            failed = results.failure_of(error, one.client.last_words)
+            raise RuntimeFailed(failed.kind, failed.detail) from error
         return one
+
+    async def _withdraw(
+        self, home: Home, claude_id: str, newest: str, items: Sequence[str]
+    ) -> list[str]:
+        """Close what waits for a decision that nobody will make; return the items of that."""
+        if self.shop.local:
+            close = partial(close_waiting, home.config, home.workspace, claude_id, newest)
+            closed = [
+                history.mark(each["uuid"], told=False) for each in await to_thread.run_sync(close)
+            ]
+        else:
+            lines = history.entries(items).get(None, [])
+            made = pauses.withdrawn(lines, newest)
+            closed = [history.entry_item(each, None) for each in made]
+        if closed:
+            await self._records.append(closed)
+        return closed
 
     def _enter(self, one: Conversation) -> None:
         """Let what the program says, asks and calls reach this turn."""
@@ -241,12 +269,18 @@ class TurnRun:
     async def _leave(self, one: Conversation) -> None:
         """Let nothing reach this turn any more; tools that still work are waited for."""
         with anyio.CancelScope(shield=True):
+            if self._gate.lost:
+                await one.client.close(patience=0)
+            self._gate.over.set()
             await one.toolbox.quiet()
             one.door.gate = one.toolbox.gate = one.client.listener = None
             try:
                 await one.transcript.flush()
                 await self._count(one.meter)
                 await self._remember(one)
+            except StaleLease:
+                self._gate.lost = True
+                await one.client.close(patience=0)
             except StoreError as error:
                 self.shop.log.warning(
                     "turn %s: a part of its transcript could not be stored (%s)",
@@ -258,7 +292,7 @@ class TurnRun:
     async def _remember(self, one: Conversation) -> None:
         """Keep what people saw of an answer, and the program does not know: it was cut off."""
         words = self._translator.lost
-        if words.strip() and not self._lost:
+        if words.strip() and not self._gate.lost:
             await one.client.close()
             await one.transcript.flush()
             behind = None if self.shop.local else one.transcript.newest
@@ -272,7 +306,7 @@ class TurnRun:
         self._heard.set()
 
     def _lose(self) -> None:
-        self._lost = True
+        self._gate.lost = True
         self._heard.set()
 
     async def _until_done(self, client: Client) -> None:
@@ -285,16 +319,16 @@ class TurnRun:
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(lost)
-            while not self._done.is_set() and client.alive and not self._lost:
+            while not self._done.is_set() and client.alive and not self._gate.lost:
                 self._heard = anyio.Event()
                 with self.shop.clock.move_on_after(silence) as scope:
                     await self._heard.wait()
                 if scope.cancelled_caught and not self._translator.working:
                     break
             tasks.cancel_scope.cancel()
-        if self._lost:
+        if self._gate.lost:
             await client.close(patience=0)
-            raise RuntimeFailed(FailureKind.LOCK_CONFLICT, "the session is another process's now")
+            raise RuntimeFailed(FailureKind.LOCK_CONFLICT, _LOST)
         if self._done.is_set():
             return
         if client.alive:
@@ -311,7 +345,7 @@ class TurnRun:
             if await client.interrupt():
                 with self.shop.clock.move_on_after(_DRAIN):
                     await self._done.wait()
-            if self._lost or not self._done.is_set() or not await client.rest():
+            if self._gate.lost or not self._done.is_set() or not await client.rest():
                 await client.close(patience=0)
 
     async def _end(self, one: Conversation) -> RunEnd:

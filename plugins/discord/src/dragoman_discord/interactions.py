@@ -103,6 +103,8 @@ class Interactions:
     _records: ComponentRecords
     _clock: Clock
     _tokens: dict[str, Token] = attrs.field(factory=dict, repr=False)
+    _presses: dict[str, Token] = attrs.field(factory=dict, repr=False)
+    """Of pressed buttons: they are answered within seconds, or not at all."""
 
     async def load(self) -> None:
         """Take up what an earlier life of the process had open."""
@@ -113,27 +115,30 @@ class Interactions:
             self._tokens.setdefault(token.id, token)
 
     async def opened(self, data: Json) -> None:
-        """Keep the token of a command, durably."""
-        if data.get("type") != COMMAND:
-            return
+        """Keep the token of a command, durably; that of a press as long as this process lives."""
         token = Token(
             as_id(data.get("id")),
             as_id(data.get("application_id")),
             as_text(data.get("token")),
             as_id(data.get("channel_id")),
         )
+        if data.get("type") != COMMAND:
+            self._presses.setdefault(token.id, token)
+            if len(self._presses) > OPEN:
+                del self._presses[next(iter(self._presses))]
+            return
         self._tokens.setdefault(token.id, token)
         await self._save()
 
     def heard(self, identity: str) -> None:
         """Say that an interaction has its first answer."""
-        if identity in self._tokens:
-            self._tokens[identity].heard.set()
+        if token := self._tokens.get(identity) or self._presses.get(identity):
+            token.heard.set()
 
     async def defer(self, data: Json) -> None:
         """Give the first answer; what cannot be answered any more is answered the ordinary way."""
         identity, kind = as_id(data.get("id")), as_int(data.get("type"))
-        token = self._tokens.get(identity)
+        token = self._tokens.get(identity) or self._presses.get(identity)
         route = "POST /interactions/{interaction}/{token}/callback"
         try:
             await self._rest.call(
@@ -144,6 +149,7 @@ class Interactions:
             )
         except Expired:
             self._tokens.pop(identity, None)
+            self._presses.pop(identity, None)
         finally:
             if token is not None:
                 token.heard.set()
@@ -190,6 +196,22 @@ class Interactions:
                 raise NotSent("the command's first answer is not shown yet") from error
             self._tokens.pop(token.id, None)
             raise
+
+    async def whisper(self, identity: str, body: Json | None) -> None:
+        """Answer a press, once; without a body its token is only dropped."""
+        token = self._presses.pop(identity, None)
+        if token is None:
+            raise Expired("the press came to an earlier life, or was answered")
+        if body is None:
+            return
+        with self._clock.move_on_after(HEARD):
+            await token.heard.wait()
+        await self._rest.call(
+            "POST /webhooks/{application}/{token}",
+            application=token.application,
+            token=token.value,
+            body=body,
+        )
 
     async def _save(self) -> None:
         now = self._clock.now()

@@ -13,6 +13,7 @@ BUTTONS: Final = 25
 _ROW: Final = 5
 _STYLES: Final = {"": 2, "primary": 1, "danger": 4}
 _NO_PREVIEWS: Final = 1 << 2
+_ONE_PERSON: Final = 1 << 6
 
 
 def nonce_of(delivery_id: str) -> str:
@@ -42,6 +43,12 @@ def new_message(message: Outbound, text: str, *, mentions: bool, reply_to: str) 
     if is_id(reply_to):
         body["message_reference"] = {"message_id": reply_to, "fail_if_not_exists": False}
     return body
+
+
+def whispered(text: str) -> dict[str, Any]:
+    """Return the body of what one person sees."""
+    nobody: dict[str, Any] = {"parse": []}
+    return {"content": text, "allowed_mentions": nobody, "flags": _NO_PREVIEWS | _ONE_PERSON}
 
 
 def _rows(buttons: tuple[Button, ...]) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from dragoman import (
     Finding,
     Gone,
     Host,
+    Inbound,
     Outbound,
     Receipt,
     Transport,
@@ -31,7 +32,7 @@ from dragoman_discord.fields import Json, as_id, as_map, as_text, id_at, is_id, 
 from dragoman_discord.history import PAGE, SKEW, after, find
 from dragoman_discord.interactions import Interactions
 from dragoman_discord.network import Network
-from dragoman_discord.outgoing import BUTTONS, body_of, new_message, nonce_of
+from dragoman_discord.outgoing import BUTTONS, body_of, new_message, nonce_of, whispered
 from dragoman_discord.patience import patiently
 from dragoman_discord.places import Places, read_channel
 from dragoman_discord.pool import open_pool
@@ -54,6 +55,7 @@ CAPABILITIES: Final = Capabilities(
     delete=True,
     reactions=True,
     buttons=BUTTONS,
+    answers=True,
     fetch=LARGEST,
     files=LIMITS,
     silence=120.0,
@@ -195,6 +197,11 @@ class Discord:
             emoji=emoji,
             address=address,
         )
+
+    async def answer(self, press: Inbound, text: str) -> None:
+        """Show whoever pressed a message that nobody else sees."""
+        body = whispered(DIALECT.sent(text, plain=False)) if text else None
+        await self._interactions.whisper(press.native_id, body)
 
     def fetch(self, attachment: Attachment) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         """Open a file of a message."""

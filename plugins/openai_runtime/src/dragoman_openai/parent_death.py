@@ -14,6 +14,7 @@ def main() -> None:
 
     parent, program = int(sys.argv[1]), sys.argv[2:]
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG; it survives exec
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and exec would keep that
     if os.getppid() == parent:
         os.execvp(program[0], program)  # noqa: S606 - the operator's own program
 

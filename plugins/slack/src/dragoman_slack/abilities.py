@@ -32,6 +32,7 @@ def capabilities_of(config: SlackConfig) -> Capabilities:
         delete=True,
         reactions=True,
         buttons=BUTTONS,
+        answers=True,
         fetch=FETCH,
         files=LIMITS,
         silence=4 * config.ping_interval + 30.0 if sockets else None,

@@ -35,6 +35,12 @@ def body_of(message: Outbound, dialect: SlackDialect) -> dict[str, Any]:
     return {"text": short, "blocks": blocks, "metadata": metadata_of(message)}
 
 
+def whispered(text: str, dialect: SlackDialect) -> dict[str, Any]:
+    """Return the parameters of what one person sees: nobody looks for it again."""
+    blocks = [{"type": "markdown", "text": dialect.sent(text)}]
+    return {"text": preview(text, mentions=dialect.mentions), "blocks": blocks}
+
+
 def actions(buttons: Sequence[Button]) -> list[dict[str, Any]]:
     """Return the block of buttons, if there are any."""
     if not buttons:

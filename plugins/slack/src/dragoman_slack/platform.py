@@ -28,7 +28,7 @@ from dragoman_slack.abilities import capabilities_of
 from dragoman_slack.account import Account
 from dragoman_slack.api import Connector, WebApi
 from dragoman_slack.attachments import is_external
-from dragoman_slack.body import body_of, checksum, delivery_of, message_id, shown_of
+from dragoman_slack.body import body_of, checksum, delivery_of, message_id, shown_of, whispered
 from dragoman_slack.config import SlackConfig
 from dragoman_slack.dialect import SlackDialect
 from dragoman_slack.emoji import name_of
@@ -241,6 +241,18 @@ class Slack:
             await self.api.call(method, address=address, **params)
         except Already:
             return
+
+    async def answer(self, press: Inbound, text: str) -> None:
+        """Show whoever pressed a message that nobody else sees. No short-lived handle is used."""
+        if text:
+            await self.api.call(
+                "chat.postEphemeral",
+                address=press.address,
+                channel=press.address.channel,
+                user=press.sender.id,
+                thread_ts=press.address.thread or None,
+                **whispered(text, self.dialect),
+            )
 
     async def typing(self, address: Address) -> None:
         """Show in a thread what the app does; that stays for two minutes, or until it writes."""

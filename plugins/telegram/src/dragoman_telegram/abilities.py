@@ -31,6 +31,7 @@ def capabilities_of(config: TelegramConfig, dialect: Dialect, *, drafts: bool) -
         delete=True,
         reactions=True,
         buttons=MOST,
+        answers=True,
         fetch=FETCHED,
         files=LIMITS,
         silence=2 * (LOOK + ANSWER_TIMEOUT) if pushed else patience,

@@ -16,6 +16,7 @@ from dragoman import (
     Deliver,
     Finding,
     Host,
+    Inbound,
     Outbound,
     Receipt,
 )
@@ -121,6 +122,10 @@ class Telegram:
     async def react(self, address: Address, message_id: str, emoji: str, *, on: bool) -> None:
         """Set the bot's reaction, or take it back."""
         await self._speech.react(address, message_id, emoji, on=on)
+
+    async def answer(self, press: Inbound, text: str) -> None:
+        """Show a note to whoever pressed, for a few seconds; without one, end the button's clock."""
+        await self._intake.answer(press, self._dialect.normal(text))
 
     def fetch(self, attachment: Attachment) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         """Open a file that came with a message."""

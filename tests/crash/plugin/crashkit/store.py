@@ -42,6 +42,8 @@ class Gate:
 
     async def ask(self, stage: str) -> None:
         """Return when this process may go on; it may be killed instead."""
+        if not self.kinds:
+            raise RuntimeError("a commit of what the writer has not told")
         await self._stream.send(json.dumps([self.kinds, stage]).encode() + b"\n")
         if await self._answers.receive_until(b"\n", 16) != b"go":
             msg = "the gate is gone"
@@ -73,9 +75,10 @@ class AskingWriter(Writer):
 
     gate: Gate
 
-    async def _commit(self, group: Sequence[Operation[Any]]) -> list[Any]:
+    async def commit(self, group: Sequence[Operation[Any]]) -> list[Any]:
+        """Write a group."""
         self.gate.kinds = [type(operation).__name__ for operation in group]
-        return await super()._commit(group)
+        return await super().commit(group)
 
 
 @contextmanager
