@@ -134,11 +134,11 @@ class Pool:
     async def _make_room(self) -> None:
         """Wait until one program more is within the budget; those that are idle make room.
 
-        A single one is always let in.
+        A single one always is: no budget is smaller.
         """
         for one in self._sizes:
             self._weigh(one)
-        while self._used and self._used + _EACH > self.table.memory:
+        while self._used + _EACH > self.table.memory:
             if self._idle:
                 await self._end_longest_idle()
             else:
