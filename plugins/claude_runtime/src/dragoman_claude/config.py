@@ -189,7 +189,8 @@ class ClaudeConfig:
     )
     deny: tuple[str, ...] = attrs.field(
         default=(),
-        validator=_whole_tools, metadata=_help("tools that never run, before all of ask and allow")
+        validator=_whole_tools,
+        metadata=_help("tools that never run, before all of ask and allow"),
     )
     read_only_tools: tuple[str, ...] = attrs.field(
         default=(),

@@ -51,9 +51,7 @@ def load(reference: str) -> Hooks:
 
 def together(ours: Hooks, theirs: Hooks) -> dict[str, list[HookMatcher]]:
     """Return both, with theirs heard before ours where a tool is to be called."""
-    joined = {
-        event: [*ours.get(event, ()), *theirs.get(event, ())] for event in {*ours, *theirs}
-    }
+    joined = {event: [*ours.get(event, ()), *theirs.get(event, ())] for event in {*ours, *theirs}}
     if theirs.get(BEFORE):
         joined[BEFORE] = [_heard_first(theirs[BEFORE], matcher) for matcher in ours[BEFORE]]
     return joined
