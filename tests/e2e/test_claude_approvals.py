@@ -57,7 +57,7 @@ def test_invariant_8_a_tool_runs_when_it_is_approved_and_the_history_has_it(chat
     chats.say("ada", f"/approve {name}")
     chats.until("ada", "That was ada.")
     assert chats.done("delete-ada") == 1
-    assert {"I shall.", "That was ada."} < {*chats.shown("ada")}
+    assert {"I shall.", "That was ada."} <= {*chats.shown("ada")}
     assert goes_on(chats, "ada") == [
         ("user", "delete for ada"),
         ("assistant", "I shall."),

@@ -169,7 +169,7 @@ class Chats:
 
     def questions(self, who: str) -> list[str]:
         """Return the names of all questions to a person, also of those that show an answer now."""
-        sent = (one["params"] for one in self.api.calls("sendMessage") if one["answer"])
+        sent = (one["params"] for one in self.api.calls("sendMessage") if one["answer"].get("ok"))
         mine = (str(one["text"]) for one in sent if one["chat_id"] == self.id(who))
         found = (re.search("/approve ([0-9a-f]{8})", text) for text in mine)
         return [one[1] for one in found if one is not None]
