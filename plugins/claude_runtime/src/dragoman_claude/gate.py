@@ -163,6 +163,8 @@ class Gate:
     """Told so."""
     over: anyio.Event = attrs.field(factory=anyio.Event)
     """Set when no program is there any more that could go on."""
+    outside: set[str] = attrs.field(factory=set)
+    """The calls that the program makes itself, and that have not ended."""
     begun: dict[str, ToolDecision] = attrs.field(factory=dict)
     """What the journal said of the calls that passed, by their ids."""
 
@@ -220,6 +222,8 @@ class Gate:
         except StoreError:
             return _deny(_TROUBLE)
         self.begun[call_id] = found
+        if isinstance(found, ToolBegins) and not tool.startswith(f"mcp__{OWN}__"):
+            self.outside.add(call_id)
         if not isinstance(found, ToolBegins) and not tool.startswith(f"mcp__{OWN}__"):
             result = found.result if isinstance(found, ToolRecorded) else None
             return _deny(UNKNOWN if result is None else _DONE.format(result))
@@ -228,6 +232,7 @@ class Gate:
     async def after(self, call_id: str, result: object) -> None:
         """Write down what came of a call that the program made itself."""
         begun = self.begun.get(call_id)
+        self.outside.discard(call_id)
         if isinstance(begun, ToolBegins):
             text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
             try:

@@ -339,13 +339,18 @@ class TurnRun:
         raise RuntimeFailed(FailureKind.TIMEOUT, f"silent for {silence:g} s")
 
     async def _stop(self, client: Client) -> None:
-        """Interrupt the program and let it say how the turn ended; end it where it does not."""
+        """Interrupt the program and let it say how the turn ended; end it where it does not.
+
+        It is ended as well where it was at work on a call itself: what that has started may not
+        heed an interruption.
+        """
         self._gate.stopped = True
         with anyio.CancelScope(shield=True):
             if await client.interrupt():
                 with self.shop.clock.move_on_after(_DRAIN):
                     await self._done.wait()
-            if self._gate.lost or not self._done.is_set() or not await client.rest():
+            ended = self._done.is_set() and not self._gate.lost and not self._gate.outside
+            if not (ended and await client.rest()):
                 await client.close(patience=0)
 
     async def _end(self, one: Conversation) -> RunEnd:
