@@ -53,13 +53,13 @@ async def test_six_conversations_in_room_for_three(many_server):
 
 
 async def stop(one, person):
-    """Ask, and take it back while others have all the room."""
-    await until(one.pool._line.locked)
+    """Ask, and take it back while a crowd waits before this person."""
+    await until(lambda: one.pool._sizes)
     await one.platform.say(question(person, 0), channel=str(person))
     await until(lambda: one.platform.typed[str(person)])
     await one.platform.say("/stop", channel=str(person))
     await one.platform.until_shown("Stopped.", channel=str(person))
-    assert one.pool._line.locked()
+    assert not any(lines[-1].text == question(person, 0) for lines in one.page.asked)
 
 
 @pytest.mark.proof
