@@ -16,7 +16,7 @@ from typing import Any, Final
 import attrs
 from aiohttp import web
 
-from crash.agency import APPROVE, ERRANDS, PatientPeer, done_wrongly
+from crash.agency import ERRANDS, PRESS, PatientPeer, done_wrongly
 from crash.backstage import DELETED, LOOK, WRITTEN
 from crash.conductor import Conductor
 from crash.deployments import Deployment, Set, wire_table
@@ -129,7 +129,7 @@ def look_behind(
 ) -> Iterator[str]:
     """Say what is wrong with what models were told, with what is stored, and with what was done."""
     people = {
-        chat: [one.text for one in said if one.chat == chat and one.text not in ("", APPROVE)]
+        chat: [one.text for one in said if one.chat == chat and one.text not in ("", PRESS)]
         for chat in {one.chat for one in said}
     }
     for body, lines in zip(model.page.bodies, model.page.asked, strict=True):
