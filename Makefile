@@ -68,6 +68,7 @@ bench: setup
 	$(BIN)/python benchmarks/split.py
 	$(BIN)/python benchmarks/start_up.py
 	$(BIN)/python benchmarks/openai_sessions.py
+	PYTHONPATH=tests $(BIN)/python benchmarks/claude_programs.py
 
 format: setup
 	$(BIN)/ruff format .

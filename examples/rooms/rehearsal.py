@@ -55,7 +55,9 @@ def heard(messages: list[dict[str, Any]]) -> tuple[str, list[str]]:
         for block in blocks if message["role"] == "user" else ():
             if block["type"] == "tool_result":
                 returned.append(words_of(block["content"]))
-            elif block["type"] == "text" and not block["text"].startswith(("<system-", "Continue ")):
+            elif block["type"] == "text" and not block["text"].startswith(
+                ("<system-", "Continue ")
+            ):
                 said, returned = block["text"], []
     return said, returned
 
@@ -93,7 +95,7 @@ def events(answer: str | dict[str, Any], model: str) -> Iterator[dict[str, Any]]
 class Model(BaseHTTPRequestHandler):
     """Answers as the model service does."""
 
-    def do_POST(self) -> None:  # noqa: N802 - the name that http.server calls
+    def do_POST(self) -> None:
         """Decide what comes next, and stream it."""
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         said, returned = heard(body["messages"])

@@ -12,8 +12,6 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-import attrs
-
 from crash.backstage import DELETED, LOOK, WRITTEN, Backstage
 from crash.conductor import Conductor
 from crash.deployments import ASSISTANT, Deployment, Set, wire_table
@@ -22,7 +20,8 @@ from crash.model import ModelRelay, told
 from crash.scene import Said, Seen
 from crash.wire import WirePeer
 
-APPROVE: Final = "/approve"
+PRESS: Final = "Approve"
+"""The button that is pressed below a question."""
 NAME: Final = re.compile(r"\b[0-9a-f]{8}\b")
 ENDED: Final = re.compile(r"interrupted by a restart|a restart interrupted")
 
@@ -55,15 +54,12 @@ async def note(text: str) -> str:
 assistant = Agent(name="assistant", instructions="Help.", tools=[delete, note])
 '''
 
-QUESTION: Final = (
-    'May I run `delete`?\n```json\n{\n  "path": "tmp"\n}\n```\n'
-    "Answer with `/approve NAME` or `/deny NAME`, within 24 hours."
-)
+CARD: Final = 'May I run `delete`?\n```json\n{\n  "path": "tmp"\n}\n```\n'
+QUESTION: Final = f"{CARD}Answer with `/approve NAME` or `/deny NAME`, within 24 hours."
 
 ERRANDS: Final = (
     Said("1", "delete it", LOOK),
-    Said("1", "", QUESTION),
-    Said("1", APPROVE, "`delete`: approved."),
+    Said("1", PRESS, f"{CARD}`delete`: approved."),
     Said("1", "", DELETED),
     Said("1", "bis", "Quickly."),
     Said("2", "write it down", f"{LOOK}\n\n{WRITTEN}"),
@@ -87,6 +83,8 @@ compact = { above = 1 }
 _ACTS: Final = ("call.model", "commit.AppendRecords", "commit.BeginTool", "commit.EndTool")
 """Where a run acts. What its messages go through before and behind it, others are killed in."""
 
+_DECIDES: Final = ("commit.Pause", "commit.Decide", "commit.ClearCard")
+
 
 class PatientPeer(WirePeer):
     """People who say a thing when what they said before has come to its end."""
@@ -107,23 +105,23 @@ class PatientPeer(WirePeer):
         self._owed.append(said)
 
     def waiting(self) -> int:
-        """Let people say what they now can; return how much is not confirmed, or not said yet."""
+        """Let people say what they now can; return how much is not confirmed, or not said yet, and
+        how many questions are shown as if they were open."""
         ready = [said for said in self._owed if self._may(said)]
         self._owed = [said for said in self._owed if said not in ready]
         for said in ready:
-            super().say(self._named(said) if said.text == APPROVE else said)
-        return super().waiting() + len(self._owed)
-
-    def _named(self, said: Said) -> Said:
-        """Return a decision as people write it who copy it from its question."""
-        (name,) = {
-            found[0] for one in super().visible() if (found := NAME.search(one.text)) is not None
-        }
-        return attrs.evolve(said, text=f"{APPROVE} {name}")
+            if said.text == PRESS:
+                ((native_id, buttons),) = self.buttons().items()
+                self.press(said, native_id, buttons[PRESS])
+            else:
+                super().say(said)
+        return super().waiting() + len(self._owed) + len(self.buttons())
 
     def _may(self, said: Said) -> bool:
+        if said.text == PRESS:
+            return bool(self.buttons())
         shown = [plain(one.text) for one in self.visible() if one.chat == said.chat]
-        if any(map(ENDED.search, shown)) and said.text != APPROVE:
+        if any(map(ENDED.search, shown)):
             return True
         before = self._all[: self._all.index(said)]
         return all(one.answer in shown for one in before if one.chat == said.chat)
@@ -134,7 +132,7 @@ def look_behind(
 ) -> Iterator[str]:
     """Say what is wrong with what models were told, with what is stored, and with what was done."""
     people = {
-        chat: [one.text for one in said if one.chat == chat and one.text not in ("", APPROVE)]
+        chat: [one.text for one in said if one.chat == chat and one.text not in ("", PRESS)]
         for chat in {one.chat for one in said}
     }
     for asked in relay.asked:
@@ -191,7 +189,7 @@ def _opened(
             PatientPeer(conductor, said) as peer,
             ModelRelay(conductor, backstage.model()) as relay,
         ):
-            tables = wire_table(peer, certain=True)
+            tables = wire_table(peer, certain=True, buttons=3)
             tables += ASSISTANT.format(recovery=recovery, url=relay.url) + more
 
             def behind(folder: Path, judgement: Judgement) -> Sequence[str]:
@@ -214,7 +212,7 @@ def agencies(backstage: Backstage) -> Sequence[Deployment]:
             open=_opened(ERRANDS, backstage, "retry"),
             recovery="retry",
             sampled="passages",
-            sites=(*_ACTS, "commit.Pause", "commit.Decide", "commit.Finish", "call.send"),
+            sites=(*_ACTS, *_DECIDES, "commit.Finish", "call.send", "call.edit"),
             effects=len(DONE),
         ),
         Deployment(

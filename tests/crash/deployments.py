@@ -181,13 +181,14 @@ def _wire_and_model(recovery: str, backstage: Backstage) -> Open:
     return opened
 
 
-def wire_table(peer: WirePeer, *, certain: bool) -> str:
+def wire_table(peer: WirePeer, *, certain: bool, buttons: int = 0) -> str:
     """Return the tables of the wire platform and of the people in its two chats."""
     return f"""
 [platforms.wire]
 plugin = "crash:wire"
 peer = "{peer.address}"
 certain = {str(certain).lower()}
+buttons = {buttons}
 
 [access]
 users = ["crash:1", "crash:2"]

@@ -26,6 +26,10 @@ class Chats:
     inbox: dict[str, Said] = attrs.field(factory=dict)
     shown: dict[str, Seen] = attrs.field(factory=dict)
     by_key: dict[str, str] = attrs.field(factory=dict)
+    buttons: dict[str, dict[str, str]] = attrs.field(factory=dict)
+    """What the buttons of each message carry, by label."""
+    presses: dict[str, tuple[str, str]] = attrs.field(factory=dict)
+    """Of what was said by a button: which message has it, and what it carries."""
     said: int = 0
     bell: threading.Condition = attrs.field(factory=threading.Condition)
 
@@ -33,24 +37,29 @@ class Chats:
         """Return the oldest message that was not acknowledged; wait a while for one."""
         self.bell.wait_for(lambda: self.inbox, POLL_SECONDS)
         for number, said in self.inbox.items():
-            return {"id": number, "channel": said.chat, "text": said.text}
+            found = {"id": number, "channel": said.chat}
+            if (press := self.presses.get(number)) is not None:
+                return found | {"pressed": press[0], "data": press[1]}
+            return found | {"text": said.text}
         return None
 
     def ack(self, id: str) -> None:  # noqa: A002 - the name in the protocol
         """Give a message no more."""
         self.inbox.pop(id, None)
 
-    def send(self, channel: str, key: str, text: str) -> dict[str, str]:
+    def send(self, channel: str, key: str, text: str, buttons: dict[str, str]) -> dict[str, str]:
         """Show a message; one that was shown for the key before is returned as it is."""
         number = self.by_key.get(key) if self.certain else None
         if number is None:
             number = self.by_key[key] = f"m{len(self.shown) + 1}"
             self.shown[number] = Seen(channel, number, text)
+            self.buttons[number] = buttons
         return self._receipt(number)
 
-    def edit(self, id: str, text: str) -> dict[str, str]:  # noqa: A002 - the name in the protocol
-        """Replace a shown text."""
+    def edit(self, id: str, text: str, buttons: dict[str, str]) -> dict[str, str]:  # noqa: A002 - the name in the protocol
+        """Replace a shown text and its buttons."""
         self.shown[id] = attrs.evolve(self.shown[id], text=text)
+        self.buttons[id] = buttons
         return self._receipt(id)
 
     def look_up(self, key: str) -> dict[str, str] | None:
@@ -117,6 +126,17 @@ class WirePeer:
             self._chats.said += 1
             self._chats.inbox[f"e{self._chats.said}"] = said
             self._chats.bell.notify_all()
+
+    def buttons(self) -> dict[str, dict[str, str]]:
+        """Return the messages that have buttons, with what these carry by label."""
+        with self._chats.bell:
+            return {number: found for number, found in self._chats.buttons.items() if found}
+
+    def press(self, said: Said, native_id: str, data: str) -> None:
+        """Let a person say something by a button."""
+        with self._chats.bell:
+            self._chats.presses[f"e{self._chats.said + 1}"] = (native_id, data)
+            WirePeer.say(self, said)
 
     def waiting(self) -> int:
         """Return how many messages were not acknowledged."""

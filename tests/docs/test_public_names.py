@@ -6,6 +6,7 @@ import sys
 import pytest
 
 import dragoman
+import dragoman.runtimes
 import dragoman.testing
 
 
@@ -28,6 +29,11 @@ def test_the_names_for_tests_are_these():
     assert public(dragoman.testing) == TESTING
 
 
+def test_the_names_for_runtimes_are_these():
+    """E4."""
+    assert public(dragoman.runtimes) == RUNTIMES
+
+
 @pytest.mark.parametrize("name", ["plugin_author.py"])
 def test_a_plugin_author_can_type_strictly(root, tmp_path, name):
     """E4: one use of each protocol and hook; what is wrong in it is an error of types."""
@@ -44,8 +50,8 @@ def test_a_plugin_author_can_type_strictly(root, tmp_path, name):
 
 
 NAMES = """
-AccountMismatch Address ApprovalRequested ApprovalState Attachment Button Cancelled Capabilities
-ChatCommand CliCommand Clock CommandCall Component ComponentRecords Conflict ConversationKey
+AccountMismatch Address Answers ApprovalRequested ApprovalState Attachment Button Cancelled
+Capabilities ChatCommand CliCommand Clock CommandCall Component ComponentRecords Conflict ConversationKey
 ConversationView Decision Deletes Deliver Dialect Drafts DragomanError Drop EncodedInput Expired
 Failed FailureKind FetchedFile Fetches FileLimits FileUnavailable Finding Finished Forbidden
 Gateway Gone Handoff Host Inbound InputConsumed Inspection Inspects ItemLine ItemProblem Kind
@@ -57,6 +63,11 @@ SchemaTooNew Scope ScopeRule Secret Sender Sink StaleLease StoreError StoreHeld 
 SystemClock TextBlock TextDelta Thinking ToolBegins ToolCall ToolDecision ToolFinished
 ToolProgress ToolRecorded ToolStarted ToolUnknown Transport TurnEnded TurnHost TurnInfo TurnInput
 TurnRequest TurnSink TurnStarted Unauthorized Unknown Usage Verdict hookimpl
+""".split()
+
+RUNTIMES = """
+Attach Feed Fetch LATE McpTable Read ReferenceProblem Suggest TurnContext UNKNOWN Values described
+has_names is_discreet is_reference is_server is_time_zone refusal resolve
 """.split()
 
 TESTING = "ScriptedRuntime StubPlatform StubPlugin VirtualClock settle".split()

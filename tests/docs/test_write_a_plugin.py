@@ -4,11 +4,13 @@ import runpy
 import subprocess
 import sys
 import tomllib
+from types import ModuleType
 
 import anyio
 import pytest
 from packaging.requirements import Requirement
 
+import dragoman.runtimes
 from dragoman.application import Application
 from dragoman.manifest.load import read
 from dragoman.plugins.catalogue import Catalogue
@@ -87,3 +89,12 @@ def test_its_suites_are_the_suites(blocks, number, name, suite):
     names = {}
     exec(blocks(PAGE, "python")[number], names)
     assert issubclass(names[name], suite)
+
+
+def test_it_names_all_that_runtimes_share(root):
+    """E4."""
+    page = (root / PAGE).read_text()
+    names = [name for name in vars(dragoman.runtimes) if not name.startswith("_")]
+    kept = [name for name in names if not isinstance(vars(dragoman.runtimes)[name], ModuleType)]
+    assert kept
+    assert [name for name in kept if f"`{name}`" not in page] == []

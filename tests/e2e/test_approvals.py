@@ -16,7 +16,9 @@ from peers.gateway import DRAGOMAN, Gateway
 
 PEOPLE = {
     name: 700000001 + number
-    for number, name in enumerate(("ada", "ben", "cyd", "dot", "eve", "flo", "gil"))
+    for number, name in enumerate(
+        ("ada", "ben", "cyd", "dot", "eve", "flo", "gil", "hal", "ida", "jon")
+    )
 }
 PROFILES = {"flo": "again", "gil": "hasty"}
 
@@ -77,6 +79,9 @@ user = "{user}"
 profile = "{profile}"
 """
 
+WANTED = {name: [name] for name in PEOPLE} | {"ida": ["ida", "old"]}
+"""The paths that the agent wants to delete for a person, each by a call of its own."""
+
 LOOK, REMEMBERED = "Let me see.", "You asked about files."
 
 FIXTURES = [
@@ -86,7 +91,9 @@ FIXTURES = [
             "match": {"userMessage": f"delete {name}", "hasToolResult": False},
             "response": {
                 "content": LOOK,
-                "toolCalls": [{"name": "delete_files", "arguments": {"path": name}}],
+                "toolCalls": [
+                    {"name": "delete_files", "arguments": {"path": path}} for path in WANTED[name]
+                ],
             },
         }
         for name in PEOPLE
@@ -130,6 +137,49 @@ class Chats:
         assert f'"path": "{who}"' in question
         assert self.runs(who) == 0
         return re.search("/approve ([0-9a-f]{8})", question)[1]
+
+    def cards(self, who):
+        """The questions that a person sees: message id, text now, and what its buttons carried."""
+        shown = self.api.messages(PEOPLE[who])
+        sent = [one for one in self.api.calls("sendMessage") if one["params"].get("reply_markup")]
+        return [
+            (
+                number,
+                shown[number],
+                {key["text"]: key["callback_data"] for row in rows for key in row},
+            )
+            for call in sent
+            if call["params"]["chat_id"] == PEOPLE[who]
+            and (number := call["answer"].get("result", {}).get("message_id"))
+            for rows in [call["params"]["reply_markup"]["inline_keyboard"]]
+        ]
+
+    def press(self, who, card, label):
+        """Press a button, by the message that has it or had it."""
+        number, _, buttons = card
+        self.said += 1
+        person = {"id": PEOPLE[who], "is_bot": False, "first_name": who.title()}
+        chat = {"id": PEOPLE[who], "type": "private"}
+        message = {"message_id": number, "date": int(time.time()), "chat": chat}
+        query = {"id": str(self.said), "from": person, "chat_instance": "1", "message": message}
+        self.api.inject({"callback_query": query | {"data": buttons[label]}})
+
+    def told(self, text):
+        """Whether somebody who pressed was told this."""
+        answers = self.api.calls("answerCallbackQuery")
+        return text in [one["params"].get("text") for one in answers]
+
+    def until_ended(self, who, *outcomes):
+        """Wait until a person's cards say how their questions ended, and have no buttons."""
+
+        def ended():
+            last = [text.splitlines()[-1] for _, text, _ in self.cards(who)]
+            numbers = {number for number, _, _ in self.cards(who)}
+            edits = [call["params"] for call in self.api.calls("editMessageText")]
+            bare = {one["message_id"] for one in edits if "reply_markup" not in one}
+            return last == list(outcomes) and numbers <= bare
+
+        self.api.wait_for(ended, 40.0)
 
     def runs(self, who):
         """How often the tool was run for a person."""
@@ -201,7 +251,7 @@ def test_invariant_8_a_tool_runs_when_it_is_approved_and_the_history_has_it(chat
     assert chats.runs("ada") == 1
     chats.say("ada", "do you remember")
     chats.until("ada", REMEMBERED)
-    shown = [one for one in chats.shown("ada") if "/approve" not in one]
+    shown = [one for one in chats.shown("ada") if "May I run" not in one]
     assert sorted(shown) == sorted([LOOK, "delete_files: approved.", "That was ada.", REMEMBERED])
     first, second, third = chats.inputs("ada")
     assert calls(first) == []
@@ -233,9 +283,56 @@ def test_invariant_8_a_question_outlives_a_killed_gateway(chats):
     chats.say("cyd", f"/approve {name}")
     chats.until("cyd", "That was cyd.")
     assert chats.runs("cyd") == 1
-    assert len([one for one in chats.shown("cyd") if "/approve" in one]) == 1
+    assert len([one for one in chats.shown("cyd") if "May I run" in one]) == 1
     assert not [one for one in chats.shown("cyd") if "restart" in one]
     assert len(chats.inputs("cyd")) == 2
+
+
+def test_fc_apr_03_a_card_outlives_a_killed_gateway(chats):
+    """FC-APR-03, FC-APR-05, B12: the first press on it is no second one; what would run stays."""
+    chats.ask("hal")
+    chats.until_sent()
+    (card,) = chats.cards("hal")
+    assert list(card[2]) == ["Approve", "Deny", "Always here"]
+    chats.gateway.kill()
+    chats.press("hal", card, "Approve")
+    chats.gateway.start()
+    chats.until("hal", "That was hal.")
+    chats.until_ended("hal", "delete_files: approved by Hal.")
+    assert chats.runs("hal") == 1
+    assert '"path": "hal"' in chats.cards("hal")[0][1]
+    chats.press("hal", card, "Approve")
+    chats.api.wait_for(lambda: chats.told("That is over. delete_files: approved."))
+    assert chats.runs("hal") == 1
+    assert len(chats.inputs("hal")) == 2
+
+
+def test_invariant_8_two_cards_pressed_in_reverse_order_are_told_apart(chats):
+    """B12, FC-APR-05: each decides about its own call, and the model knows which."""
+    chats.say("ida", "delete ida")
+    chats.api.wait_for(lambda: len(chats.cards("ida")) == 2)
+    first, second = chats.cards("ida")
+    chats.press("ida", second, "Approve")
+    chats.until_sent()
+    chats.press("ida", first, "Deny")
+    chats.until("ida", "That was ida.")
+    chats.until_ended("ida", "delete_files: denied by Ida.", "delete_files: approved by Ida.")
+    assert (chats.runs("ida"), chats.runs("old")) == (0, 1)
+    messages = chats.inputs("ida")[-1]
+    told = [outputs(messages)[call] for call in calls(messages)]
+    assert told[0].startswith("Not run: a person was asked")
+    assert told[1] == "old is gone."
+
+
+def test_fc_apr_04_a_stop_ends_a_card_also_one_of_a_process_that_was_killed(chats):
+    """FC-APR-04: nothing runs, and the buttons are gone."""
+    chats.ask("jon")
+    chats.until_sent()
+    chats.gateway.kill()
+    chats.gateway.start()
+    chats.say("jon", "/stop")
+    chats.until_ended("jon", "delete_files: cancelled.")
+    assert chats.runs("jon") == 0
 
 
 def test_the_operator_decides_beside_a_running_gateway(chats):
@@ -248,6 +345,7 @@ def test_the_operator_decides_beside_a_running_gateway(chats):
     )
     assert (done.returncode, done.stdout) == (0, f"{name} approved\n"), done.stderr
     chats.until("dot", "That was dot.")
+    chats.until_ended("dot", "delete_files: approved.")
     assert chats.runs("dot") == 1
     done = subprocess.run(
         decide, env=environment, capture_output=True, text=True, timeout=60, check=False
@@ -284,5 +382,6 @@ def test_a_question_that_nobody_answers_in_time_counts_as_no(chats):
     assert chats.runs("gil") == 0
     (told,) = outputs(chats.inputs("gil")[-1]).values()
     assert "nobody decided in time" in told
+    chats.until_ended("gil", "delete_files: not decided in time.")
     verdicts = "SELECT verdict FROM approvals WHERE arguments LIKE '%gil%'"
     assert chats.rows(verdicts) == [("expired",)]

@@ -10,7 +10,18 @@ from functools import partial
 import attrs
 import pytest
 
-from dragoman import ApprovalRequested, Finished, Gone, Kind, NotSent, Paused, Refused, TextBlock
+from dragoman import (
+    ApprovalRequested,
+    Failed,
+    FailureKind,
+    Finished,
+    Gone,
+    Kind,
+    NotSent,
+    Paused,
+    Refused,
+    TextBlock,
+)
 from dragoman.flow.cards import DATA
 from dragoman.flow.decisions import NOT_YOURS
 from dragoman.flow.presses import NO_BUTTON, NOT_ADMITTED
@@ -341,6 +352,26 @@ async def test_fc_apr_03_a_card_from_before_a_kill_decides_and_is_edited(tmp_pat
         await stage.until_final()
         await stage.quiet()
         assert texts(stage)[-1] == "refund approved"
+        assert card.buttons == ()
+
+
+async def test_fc_apr_03_a_press_on_what_cannot_go_on_runs_nothing_and_says_so():
+    """FC-APR-03: the state is lost; the tool does not run now or later, and the buttons are gone."""
+
+    async def lost(request, host):
+        if request.saved is not None:
+            yield Failed(FailureKind.STATE_LOST, "its process is gone")
+            return
+        async for event in asks(request, host):
+            yield event
+
+    async with gateway(asking(lost)) as stage:
+        card = await ask(stage)
+        await press(stage, card, "Approve")
+        await stage.until_final()
+        await stage.quiet()
+        assert await stage.states("agent_runs") == ["interrupted"]
+        assert "nothing that was asked about was done" in texts(stage)[-1]
         assert card.buttons == ()
 
 

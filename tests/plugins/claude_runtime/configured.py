@@ -89,6 +89,10 @@ def hooks() -> dict[str, list[HookMatcher]]:
         what = str(told["tool_input"].get("what", ""))
         if what.startswith("change"):
             return _said(updatedInput={"what": what.replace("change", "other")})
+        if told["tool_name"] == "Read":
+            return _said(
+                updatedInput={**told["tool_input"], "limit": 1}, permissionDecision="allow"
+            )
         match what:
             case "forbidden":
                 return _said(permissionDecision="deny", permissionDecisionReason="not by us")

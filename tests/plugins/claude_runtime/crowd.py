@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -12,9 +13,9 @@ from typing import Any
 import anyio
 import attrs
 import pytest
-from claude_agent_sdk import ClaudeSDKClient
+from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient
 
-from dragoman import Address, Component, Host, Runtime, Secret, hookimpl
+from dragoman import Address, Component, Host, RunEvent, Runtime, Secret, TextDelta, hookimpl
 from dragoman.manifest.model import ComponentTable, Profile
 from dragoman.testing import StubPlatform, StubPlugin
 from dragoman.testing.runtime_suite import Say
@@ -53,6 +54,8 @@ class SeenClaude:
     """The plugin, with the runtime that it has opened last."""
 
     runtime: Any = None
+    first_delta: float = 0.0
+    """When the newest turn's first piece of text came out of the runtime."""
 
     @hookimpl
     def dragoman_runtimes(self) -> Iterable[Component[Any, Runtime]]:
@@ -61,9 +64,25 @@ class SeenClaude:
         @asynccontextmanager
         async def opened(config: ClaudeConfig, host: Host) -> AsyncIterator[Runtime]:
             async with made.open(config, host) as self.runtime:
-                yield self.runtime
+                turn = self.runtime.turn
+
+                @asynccontextmanager
+                async def timed(*given: Any) -> AsyncIterator[AsyncIterator[RunEvent]]:
+                    async with turn(*given) as events:
+                        yield self.noted(events)
+
+                with pytest.MonkeyPatch.context() as patch:
+                    patch.setattr(type(self.runtime), "turn", lambda _, *given: timed(*given))
+                    yield self.runtime
 
         yield attrs.evolve(made, open=opened)
+
+    async def noted(self, events: AsyncIterator[RunEvent]) -> AsyncIterator[RunEvent]:
+        first = True
+        async for event in events:
+            if first and isinstance(event, TextDelta):
+                self.first_delta, first = time.perf_counter(), False
+            yield event
 
 
 @attrs.define(eq=False)
@@ -80,6 +99,14 @@ class Crowd:
         """The programs of the agent."""
         pool: Pool = self.claude.runtime._shop.pool
         return pool
+
+    @property
+    def options(self) -> ClaudeAgentOptions:
+        """The SDK's options of the one program that lives."""
+        [conversation] = self.pool._sizes
+        sdk = conversation.client._sdk
+        assert sdk is not None
+        return sdk.options
 
     def script(self, person: int, number: int, pieces: int = PIECES, pause: float = 0.02) -> str:
         """Tell the model what to answer; return that."""

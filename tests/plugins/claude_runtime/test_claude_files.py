@@ -76,6 +76,7 @@ async def test_what_reads_reads_the_conversations_folder(files_server):
         ann, bob = neighbours(home)
         mine, theirs = home.workspace(ann), home.workspace(bob)
         await home.say(bob, f"the {CANARY} of what was said")
+        assert CANARY in (await home.call(bob, read("theirs.txt")))[0]
         said = len(home.bodies)
         inside = [read("mine.txt"), read(mine / "mine.txt"), glob("*.txt"), grep(".")]
         inside[-1][1]["pattern"] = "alone"

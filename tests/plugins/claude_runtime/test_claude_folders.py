@@ -1,6 +1,7 @@
 """What lies in a folder is neither read nor run by itself: memory, settings, servers, repositories."""
 
 import json
+import re
 import subprocess
 
 import pytest
@@ -137,6 +138,18 @@ async def test_nothing_in_a_folder_is_read_or_run(folders_server, marker, change
         await home.say(bob, "hello")  # takes the one place that there is
         await home.say(ann, "hello again")
         assert not marker.exists(), marker.read_text()
+        assert CANARY not in home.sent
+
+
+async def test_the_programs_own_memory_is_not_read(folders_server):
+    """D11: where its configuration stays from run to run."""
+    async with house(folders_server, transcripts="local") as home:
+        ann = home.session()
+        folder = home.workspace(ann)
+        project = folder.parent / "config" / "projects" / re.sub("[^A-Za-z0-9]", "-", str(folder))
+        put(project, "memory/MEMORY.md", CANARY)
+        await home.say(ann, "hello")
+        assert len(list(project.glob("*.jsonl"))) == 1
         assert CANARY not in home.sent
 
 

@@ -191,7 +191,7 @@ async def test_a_turn_that_waits_for_room_is_stopped_at_once(judged):
         async with stage.turn(runtime, "hold") as first:
             await first.until(TextDelta)
             async with stage.turn(runtime, "wait"):
-                await until(lambda: runtime._shop.pool._line.locked())
+                await until(runtime._shop.pool._line.locked)
                 begun = time.perf_counter()
             assert time.perf_counter() - begun < 1
             await judged.release()

@@ -201,6 +201,31 @@ async def test_only_so_many_start_at_once(stage):
     assert most == 2
 
 
+@pytest.mark.parametrize("stage", [{"starts": 1}], indirect=True)
+async def test_room_is_made_no_sooner_than_a_program_may_start(stage):
+    """Until then the idle ones serve their own conversations."""
+    may_start = anyio.Event()
+
+    async def slowly():
+        await may_start.wait()
+        return await stage.begin()
+
+    async def turn(session):
+        async with stage.pool.use(session, lambda _: True, slowly):
+            pass
+
+    for session in "abc":
+        await stage.turn(session)
+    async with anyio.create_task_group() as tasks:
+        for session in "xyz":
+            tasks.start_soon(turn, session)
+        await settle()
+        assert stage.alive() == [True] * 3
+        assert await stage.turn("a") is stage.started[0]
+        may_start.set()
+    assert stage.alive() == [True, False, False, True, True, True]
+
+
 async def test_a_start_that_fails_gives_its_place_back(stage):
     async def begin():
         raise OSError("no program")

@@ -1,9 +1,21 @@
 """Each setting of the table on the real program: what its model is asked, and what comes of it."""
 
+from zoneinfo import ZoneInfo
+
 import anyio
 import pytest
 
-from dragoman import Failed, FailureKind, Finished, ManifestError, Notice, Paused, Usage
+from dragoman import (
+    ApprovalState,
+    Decision,
+    Failed,
+    FailureKind,
+    Finished,
+    ManifestError,
+    Notice,
+    Paused,
+    Usage,
+)
 from dragoman.testing.runtime_stage import staged
 from dragoman.testing.runtime_suite import Act, Say, outcome
 from dragoman_claude import versions
@@ -43,21 +55,24 @@ async def test_what_the_model_is_asked_follows_the_table(model_server, tmp_path)
         add_dirs=(tmp_path,),
         settings={"env": {"BY_SETTINGS": "yes"}},
         environment={"COLOUR": "blue"},
-        time_zone="Pacific/Kiritimati",
+        time_zone="Pacific/Pago_Pago",
     )
     look = {"command": "echo $COLOUR $TZ $BY_SETTINGS", "description": "look"}
     read = {"file_path": str(path)}
     judged.script("look", Call("Bash", arguments=look), Call("Read", arguments=read), Say(("Ok.",)))
     async with staged(judged) as stage, stage.opened() as runtime:
+        days = [stage.host.clock.now().astimezone(ZoneInfo("Pacific/Pago_Pago"))]
         talk = await stage.say(runtime, "look")
+        days.append(stage.host.clock.now().astimezone(days[0].tzinfo))
     assert talk.end == Finished()
     body = judged.asked_last
+    assert any(f"Today's date is {day:%Y-%m-%d}" in str(body["messages"]) for day in days)
     assert (body["model"], body["output_config"]["effort"]) == ("claude-opus-5", "low")
     assert body["thinking"] == {"type": "disabled"}
     assert tool_names(body) == ["Bash", "Read", "mcp__gateway__read_file"]
     assert system_text(body).endswith("Be brief: “always”.")
     [said, shown] = judged.results
-    assert said == "blue Pacific/Kiritimati yes"
+    assert said == "blue Pacific/Pago_Pago yes"
     assert "“always”" in shown
 
 
@@ -198,15 +213,23 @@ async def test_an_agent_that_is_asked_is_kept_apart_and_cannot_ask_people(model_
     assert {one.model for one in talk.of(Usage)} >= {inner["model"]}
 
 
-async def test_hooks_of_the_operator_cannot_loosen_the_gate(model_server):
+async def test_hooks_of_the_operator_cannot_loosen_the_gate(model_server, tmp_path):
     """D11, invariant 7: their consent says nothing, and what they change is what is decided on."""
     judged = tabled(
         model_server,
         functions=(f"{ACTS}:act", f"{ACTS}:act_if_allowed", f"{HERE}:plain"),
         ask=("mcp__gateway__act_if_allowed",),
         deny=("mcp__gateway__pl*",),
+        tools=("Read",),
+        add_dirs=(tmp_path / "near",),
         hooks=f"{HERE}:hooks",
     )
+    near, far = tmp_path / "near" / "two lines", tmp_path / "far"
+    near.parent.mkdir()
+    near.write_text("one\ntwo\n")
+    far.write_text("secret")
+    reads = [Call("Read", arguments={"file_path": str(path)}) for path in (near, far)]
+    judged.script("read both", *reads, Say(("Read.",)))
     whats = ("change it", "forbidden", "asked about", "told", "raising", "plain")
     denied = Call("plain", arguments={"count": 1})
     judged.script("try all", *[Act(what) for what in whats], denied, Say(("Tried.",)))
@@ -214,9 +237,14 @@ async def test_hooks_of_the_operator_cannot_loosen_the_gate(model_server):
     async with staged(judged) as stage, stage.opened() as runtime:
         talk = await stage.say(runtime, "try all")
         results = judged.results
+        await stage.say(runtime, "read both")
+        one, other = judged.results
         asked = await stage.say(runtime, "ask first")
+        [question] = asked.grammar.asked
+        yes = Decision(question.call_id, question.tool, ApprovalState.APPROVED)
+        going_on = await stage.go_on(runtime, asked, yes)
     assert talk.end == Finished()
-    assert judged.page.effects == ["other it", "told", "plain"]
+    assert judged.page.effects[:-1] == ["other it", "told", "plain"]
     assert "By the way, it rains." in str(judged.page.bodies[1])
     refused = dict(zip([*whats, "denied"], results, strict=True))
     assert "not by us" in refused["forbidden"]
@@ -227,8 +255,11 @@ async def test_hooks_of_the_operator_cannot_loosen_the_gate(model_server):
     assert journal == ['{"what": "other it"}', '{"what": "told"}', '{"what": "plain"}']
     assert configured.HEARD.count(("after", "mcp__gateway__act")) == 3
     assert isinstance(asked.end, Paused)
-    [question] = asked.grammar.asked
     assert question.arguments == '{"what": "other that"}'
+    assert going_on.end == Finished()
+    assert judged.page.effects[-1] == "other that"
+    assert ("one" in one, "two" in one) == (True, False)
+    assert "secret" not in other
 
 
 MODES = {

@@ -17,7 +17,7 @@ WORDS = {
     "a file of another": "@../../session_2/workspace/theirs.txt",
     "a file in quotes": '@"mine.txt" @./mine.txt#L1-2',
     "a folder": "@. @/etc",
-    "a resource of a server": "@gateway:file://mine.txt",
+    "a resource of a server": "@gateway:mine.txt",
     "clear": "/clear",
     "compact": "/compact all of it",
     "context": "/context",

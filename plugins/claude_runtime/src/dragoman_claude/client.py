@@ -266,6 +266,6 @@ class Client:
 
 def _output(sdk: ClaudeSDKClient) -> ByteReceiveStream | None:
     """Return what the program writes to, which the SDK keeps to itself and forgets at the end."""
-    process = getattr(sdk._transport, "_process", None)
+    process = getattr(sdk._transport, "_process", None)  # noqa: SLF001 - there is no other way
     output: ByteReceiveStream | None = getattr(process, "stdout", None)
     return output

@@ -46,11 +46,10 @@ def _no_own(_: object, __: attrs.Attribute[Any], value: Mapping[str, object]) ->
 
 def _whole_tools(_: object, __: attrs.Attribute[Any], value: Sequence[str]) -> None:
     """Validate names of tools: a part of what one does would be compared with no call."""
-    parts = [name for name in value if "(" in name]
-    if parts:
+    if any("(" in name for name in value):
         msg = (
-            f"{', '.join(parts)}: only whole tools can be named here; what one may do with which "
-            "arguments is refused by settings = { permissions = { deny = [...] } }"
+            "can name whole tools only; what one may do with which arguments is refused by "
+            "settings = { permissions = { deny = [...] } }"
         )
         raise ValueError(msg)
 
@@ -83,7 +82,10 @@ class ProgramsTable:
     memory: int = attrs.field(
         default=2048,
         validator=ge(256),
-        metadata=_help("megabytes that all of them may use; the longest idle one makes room"),
+        metadata=_help(
+            "megabytes that all of them may use, each reckoned at 200 at least; the longest idle one "
+            "makes room"
+        ),
     )
     idle: float = attrs.field(
         default=180.0,
@@ -214,7 +216,11 @@ class ClaudeConfig:
     )
     api_key: Secret | None = attrs.field(
         default=None,
-        metadata=_help("the key of the model service; needed unless base_url is set", init=True),
+        metadata=_help(
+            "the key of the model service; needed unless base_url is set",
+            init=True,
+            example={"env": "ANTHROPIC_API_KEY"},
+        ),
     )
     base_url: str | None = attrs.field(
         default=None,
@@ -234,7 +240,11 @@ class ClaudeConfig:
         metadata=_help("whose settings files are read as well; project ones may run programs"),
     )
     permission_mode: Literal["default", "acceptEdits", "dontAsk"] = attrs.field(
-        default="default", metadata=_help("the SDK's rule for what neither ask nor allow names")
+        default="default",
+        metadata=_help(
+            "what neither ask nor allow names: default asks a person, acceptEdits lets files be "
+            "changed, dontAsk refuses"
+        ),
     )
     add_dirs: tuple[Path, ...] = attrs.field(
         default=(), metadata=_help("folders that file tools reach beside the conversation's own")
@@ -274,8 +284,11 @@ class ClaudeConfig:
                 'api_key is missing, write api_key = { env = "ANTHROPIC_API_KEY" }, '
                 "or set base_url where the model server takes no key"
             )
-        if waking := sorted(set(self.tools) & set(SelfWaking)):
-            yield f"tools: {', '.join(waking)} would begin turns that nobody asked for, remove it"
+        if set(self.tools) & set(SelfWaking):
+            yield (
+                "tools has one by which turns begin that nobody asked for, remove what wakes the "
+                "agent, watches, or writes to other programs"
+            )
         if self.agents and "Agent" not in self.tools:
             yield 'agents can be asked only by the tool Agent, add "Agent" to tools'
 

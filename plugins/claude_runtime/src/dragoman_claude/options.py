@@ -81,16 +81,7 @@ class Recipe:
             disallowed_tools=[*SelfWaking, *config.deny, *_denied(config.mcp)],
             mcp_servers={OWN: {"type": "sdk", "name": OWN, "instance": server}},
             strict_mcp_config=True,
-            agents={
-                name: AgentDefinition(
-                    description=table.description,
-                    prompt=table.instructions,
-                    tools=None if table.tools is None else list(table.tools),
-                    model=table.model,
-                )
-                for name, table in config.agents.items()
-            }
-            or None,
+            agents=self._agents() or None,
             setting_sources=list(config.setting_sources),
             settings=str(home.keep("settings.json", json.dumps(self._settings(home)))),
             permission_mode=config.permission_mode,
@@ -109,6 +100,17 @@ class Recipe:
             stderr=stderr,
             client_app="",
         )
+
+    def _agents(self) -> dict[str, AgentDefinition]:
+        return {
+            name: AgentDefinition(
+                description=table.description,
+                prompt=table.instructions,
+                tools=None if table.tools is None else list(table.tools),
+                model=table.model,
+            )
+            for name, table in self.config.agents.items()
+        }
 
     def _environment(self) -> dict[str, str]:
         config = self.config

@@ -59,7 +59,7 @@ def together(ours: Hooks, theirs: Hooks) -> dict[str, list[HookMatcher]]:
 
 def _heard_first(theirs: Sequence[HookMatcher], ours: HookMatcher) -> HookMatcher:
     async def hook(told: Any, call_id: str | None, context: Any) -> Any:
-        told, words = dict(told), []
+        told, before, words = dict(told), told["tool_input"], []
         for matcher in theirs:
             if not _concerns(matcher, told["tool_name"]):
                 continue
@@ -70,7 +70,9 @@ def _heard_first(theirs: Sequence[HookMatcher], ours: HookMatcher) -> HookMatche
                     return said
                 told["tool_input"] = _given(said, told["tool_input"])
                 words.append(_about(said).get("additionalContext"))
-        return _with(await _first(ours)(told, call_id, context), told["tool_input"], words)
+        decided = await _first(ours)(told, call_id, context)
+        changed = {} if told["tool_input"] is before else {"updatedInput": told["tool_input"]}
+        return _with(decided, changed, words)
 
     return HookMatcher(
         matcher=ours.matcher, hooks=[hook], timeout=ours.timeout, on_failure=ours.on_failure
@@ -110,9 +112,9 @@ def _given(said: Mapping[str, Any], before: Mapping[str, Any]) -> Mapping[str, A
     return _about(said).get("updatedInput") or before
 
 
-def _with(decided: Any, given: Mapping[str, Any], words: Sequence[str | None]) -> Any:
+def _with(decided: Any, changed: Mapping[str, Any], words: Sequence[str | None]) -> Any:
     """Return the gate's decision with what the hooks have changed and said."""
-    about = {"hookEventName": BEFORE, **_about(decided), "updatedInput": given}
+    about = {"hookEventName": BEFORE, **_about(decided), **changed}
     if said := "\n".join(word for word in words if word):
         about["additionalContext"] = said
     return {**decided, "hookSpecificOutput": about}

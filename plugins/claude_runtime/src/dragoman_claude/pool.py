@@ -118,26 +118,27 @@ class Pool:
         return None
 
     async def _begin(self, begin: Callable[[], Awaitable[Conversation]]) -> Conversation:
-        async with self._line:
-            await self._make_room()
-            self._starting += 1
-        try:
-            async with self._starts:
+        """Start a program. Room is made for it no sooner than it may start: idle ones may be used."""
+        async with self._starts:
+            async with self._line:
+                await self._make_room()
+                self._starting += 1
+            try:
                 one = await begin()
-            self._sizes[one] = _EACH
-        finally:
-            self._starting -= 1
-            self._freed.set()
+                self._sizes[one] = _EACH
+            finally:
+                self._starting -= 1
+                self._freed.set()
         return one
 
     async def _make_room(self) -> None:
         """Wait until one program more is within the budget; those that are idle make room.
 
-        A single one is always let in.
+        A single one always is: no budget is smaller.
         """
         for one in self._sizes:
             self._weigh(one)
-        while self._used and self._used + _EACH > self.table.memory:
+        while self._used + _EACH > self.table.memory:
             if self._idle:
                 await self._end_longest_idle()
             else:

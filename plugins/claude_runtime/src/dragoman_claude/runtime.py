@@ -153,8 +153,8 @@ def _load(config: ClaudeConfig, table: str) -> tuple[Recipe, tuple[tools.Functio
         problems += error.problems
     if config.sandbox and (why := sandbox.why_no_sandbox()):
         problems.append(f"{table}.sandbox: {why}")
-    if old := versions.why_not(versions.program_version):
-        problems.append(f"{table}: {old}; pip install claude-agent-sdk=={versions.TESTED[0]}")
+    if old := versions.refusal():
+        problems.append(f"{table}: {old}")
     text = config.instructions or ""
     if config.instructions_file is not None:
         try:

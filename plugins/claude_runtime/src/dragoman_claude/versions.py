@@ -29,6 +29,12 @@ def why_not(version: object) -> str | None:
     return f"the program is older than {least}, or does not say how old it is"
 
 
+def refusal() -> str | None:
+    """Return why the program that is installed cannot be used, with what helps."""
+    why = why_not(program_version)
+    return why and f"{why}; pip install claude-agent-sdk=={TESTED[0]}"
+
+
 def finding() -> Finding:
     """Say what is installed, and whether it is what was tested."""
     installed = f"claude-agent-sdk {sdk_version} with program {program_version}"

@@ -56,8 +56,8 @@ class Intake:
         query = self._queries.pop(event.native_id, None)
         if query is None:
             raise Expired("the press came to an earlier life, or was answered")
-        words: dict[str, Any] = {"text": text[:_LONGEST]} if text else {}
-        await self._api.call("answerCallbackQuery", callback_query_id=query, **words)
+        note = {"callback_query_id": query, "text": text[:_LONGEST]}
+        await self._api.call("answerCallbackQuery", address=event.address, **note)
 
     def is_forum(self, channel: str) -> bool:
         """Whether a chat is known to have topics."""

@@ -23,6 +23,7 @@ from dragoman import (
     Gone,
     Host,
     Inbound,
+    Kind,
     NotSent,
     Outbound,
     Receipt,
@@ -40,6 +41,8 @@ class WireConfig:
     certain: bool = True
     """Whether sends are idempotent and can be looked up."""
     edit_interval: float = 0.2
+    buttons: int = 0
+    """How many a message may have."""
 
 
 @attrs.define(eq=False)
@@ -61,6 +64,7 @@ class Wire:
             look_up=self._config.certain,
             edit_interval=self._config.edit_interval,
             files=FileLimits(size=1000, caption=200),
+            buttons=self._config.buttons,
         )
 
     async def run(self, deliver: Deliver) -> None:
@@ -78,15 +82,15 @@ class Wire:
         if message.file:
             content = await anyio.Path(message.file.path).read_text()
             text = f"{text}\n\n{message.file.name}: {content}"
-        answer = await self._call(
-            "send", channel=address.channel, key=message.delivery_id, text=text
-        )
+        said = {"channel": address.channel, "text": text, "buttons": _buttons(message)}
+        answer = await self._call("send", key=message.delivery_id, **said)
         return Receipt(answer["id"], shown=answer["text"])
 
     async def edit(self, address: Address, native_id: str, message: Outbound) -> Receipt:
-        """Replace a shown message's text."""
+        """Replace a shown message's text and buttons."""
         del address
-        answer = await self._call("edit", id=native_id, text=message.text)
+        said = {"text": message.text, "buttons": _buttons(message)}
+        answer = await self._call("edit", id=native_id, **said)
         return Receipt(answer["id"], shown=answer["text"])
 
     async def typing(self, address: Address) -> None:
@@ -103,9 +107,11 @@ class Wire:
             native_id=message["id"],
             address=Address(self._host.id, message["channel"]),
             sender=Sender(message["channel"]),
-            text=message["text"],
+            text=message.get("text", ""),
             sent_at=datetime.now(UTC),
-            message_id=message["id"],
+            message_id=message.get("pressed", message["id"]),
+            kind=Kind.PRESS if "pressed" in message else Kind.MESSAGE,
+            data=message.get("data", ""),
         )
 
     async def _call(self, method: str, **parameters: Any) -> Any:
@@ -126,6 +132,10 @@ class Wire:
         if "gone" in answer:
             raise Gone("message")
         return answer["result"]
+
+
+def _buttons(message: Outbound) -> dict[str, str]:
+    return {button.label: button.data for button in message.buttons}
 
 
 @asynccontextmanager
