@@ -95,6 +95,8 @@ class TurnRun:
     _gate: Gate = attrs.field(init=False)
     _translator: Translator = attrs.field(init=False)
     _records: Records = attrs.field(init=False)
+    _state: State = attrs.field(factory=State, init=False)
+    """What the records say of the session that the program serves."""
     _spent: Spent = attrs.field(factory=Spent, init=False)
     _heard: anyio.Event = attrs.field(factory=anyio.Event, init=False)
     _done: anyio.Event = attrs.field(factory=anyio.Event, init=False)
@@ -145,12 +147,12 @@ class TurnRun:
             if made.verdict is ApprovalState.APPROVED and self._gate.waits_for(made.call_id):
                 for event in self._translator.goes_on(made.call_id, made.tool):
                     self.feed.put(event)
-        state = history.read_state(await self._records.read(history.NEWEST))
+        state = self._state = history.read_state(await self._records.read(history.NEWEST))
         use = self.shop.pool.use(self.request.session_id, self._fits(state), self._begin)
         async with use as one:
             self._enter(one)
             try:
-                end = await self._in(one, state)
+                end = await self._in(one)
             finally:
                 await self._leave(one)
         return Failed(FailureKind.LOCK_CONFLICT, _LOST) if self._gate.lost else end
@@ -165,12 +167,12 @@ class TurnRun:
 
         return fits
 
-    async def _in(self, one: Conversation, state: State) -> RunEnd:
+    async def _in(self, one: Conversation) -> RunEnd:
         """Give the program its prompt, and wait for what comes of it."""
         told = None
         if self.request.saved is None:
             mine = {message.event_id for message in self.request.inputs}
-            earlier = [each.words for each in state.untold if each.event_id not in mine]
+            earlier = [each.words for each in self._state.untold if each.event_id not in mine]
             told = await prompt(self._prompt_id, self.request.inputs, self.host, earlier)
         one.client.turns += 1
         try:
@@ -218,6 +220,7 @@ class TurnRun:
         if state.newest is not None and self.request.saved is None:
             items = [*items, *await self._withdraw(home, claude_id, state.newest, items)]
             state = history.read_state(items)
+        self._state = state
         if state.resumable and not shop.local:
             write = partial(write_transcript, home.config, home.workspace, claude_id, items)
             await to_thread.run_sync(write)
