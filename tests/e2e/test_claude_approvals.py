@@ -67,6 +67,7 @@ def test_invariant_8_a_tool_runs_when_it_is_approved_and_the_history_has_it(chat
     ]
 
 
+@pytest.mark.proof
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_fc_sdk_01_a_person_may_take_any_time_for_each_of_several_questions(chats):
     """FC-SDK-01, B12: no program waits, so nothing can run out; the second call asks as well."""
@@ -99,6 +100,7 @@ def test_invariant_8_a_tool_that_is_denied_does_not_run_and_the_model_knows_why(
     goes_on(chats, "ben")
 
 
+@pytest.mark.proof
 def test_a_question_that_nobody_answers_in_time_counts_as_no(chats):
     """B12, FC-SDK-03: the model is told that nobody did."""
     chats.say("gil", "delete for gil")
@@ -109,6 +111,7 @@ def test_a_question_that_nobody_answers_in_time_counts_as_no(chats):
     goes_on(chats, "gil")
 
 
+@pytest.mark.proof
 def test_a_stop_while_a_person_is_asked(chats):
     """B12, FC-SDK-03, FC-RST-04: the call never runs, and no later turn fails for it."""
     chats.say("cyd", "delete twice for cyd")

@@ -48,6 +48,7 @@ def test_fc_con_04_nothing_works_once_people_are_told_that_it_stopped(chats):
     assert unpaired(chats.bodies("ada")[-1]) == []
 
 
+@pytest.mark.proof
 def test_a_stop_in_the_text_keeps_what_was_shown(chats):
     """FC-CON-04, D8: the model is told what people have seen, and is not asked any more."""
     chats.say("ben", "tell ben")
@@ -61,6 +62,7 @@ def test_a_stop_in_the_text_keeps_what_was_shown(chats):
     assert any("It was a dark night." in text for _, text in chats.heard("ben")[-1])
 
 
+@pytest.mark.proof
 def test_invariant_9_a_gateway_that_is_asked_to_end_lets_turns_finish(chats):
     """B9, D11: what is answered within the grace is shown whole, and no program is left."""
     chats.say("ben", "endless for ben")

@@ -131,8 +131,8 @@ def test_a_program_that_is_killed_alone(chats):
     chats.model.release()
     goes_on(chats, "hal")
     kill_programs(chats)
-    runs = chats.gateway.folder / ".dragoman"
-    until(lambda: not [*runs.rglob("runs/*")])
+    components = chats.gateway.folder / ".dragoman" / "components"
+    until(lambda: not [*components.glob("*/runs/*")])
     goes_on(chats, "hal")
 
 

@@ -22,6 +22,8 @@ from peers.model_service import ModelService
 from peers.mongo_standin import MongoStandIn
 from peers.needs import absent, leave
 
+pytestmark = pytest.mark.proof
+
 KEY = "0123456789abcdef0123456789abcdef"
 ENCRYPTED = 'encrypt = {{ key = {{ env = "SESSION_KEY" }} }}'
 ANSWERS = {

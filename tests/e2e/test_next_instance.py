@@ -89,6 +89,7 @@ def test_fc_rst_08_after_an_end_while_idle_the_next_instance_meets_no_other_poll
     assert unfinished(gateway) == ()
 
 
+@pytest.mark.proof
 def test_fc_rst_08_after_an_end_during_a_run_the_next_instance_meets_no_other_poll(fake, begin):
     """B7, B9: the answer that is cut says so, and the chat goes on."""
     with begin() as gateway:

@@ -145,6 +145,7 @@ def settled(gateway):
     return count == 0
 
 
+@pytest.mark.proof
 def test_a_start_right_after_a_kill_waits_for_no_lease(stage):
     """B3, B8: whoever died holds nothing, though its lease would last another hour."""
     api, _, gateway = stage

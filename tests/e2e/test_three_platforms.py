@@ -15,6 +15,8 @@ from e2e.test_first_conversation import until_finished
 from peers.gateway import Gateway
 from peers.rooms import FILE, DiscordRoom, Room, Shows, SlackRoom, TelegramRoom
 
+pytestmark = pytest.mark.proof
+
 WORDS = " ".join(f"word{number}" for number in range(40))
 MIDDLE, LAST = "word15", "word39"
 NOTES = bytes(range(256))

@@ -421,7 +421,7 @@ async def test_a_store_that_fails_holds_lanes_up_and_nothing_is_lost(monkeypatch
     clock = VirtualClock()
     async with gateway(clock=clock) as stage:
         store = stage.app.store
-        apply = store._writer.apply
+        apply = store.apply
         full = []
 
         async def failing(operation):

@@ -152,7 +152,10 @@ class NamesEmoji(MemoryPlatform):
         return super().read(event | {"data": "thumbsup"} if event["kind"] == "reacted" else event)
 
 
-@MUTANTS.fails("test_a_press_tells_the_button_and_its_message")
+@MUTANTS.fails(
+    "test_a_press_tells_the_button_and_its_message",
+    "test_a_flag_is_said_exactly_where_there_is_behaviour[answers]",
+)
 class TellsLabels(MemoryPlatform):
     def read(self, event):
         return super().read(event | {"data": event["label"]} if "label" in event else event)

@@ -16,7 +16,7 @@ from peers.claude_server import Call, ClaudeServer
 from plugins.claude_runtime.attacks import house
 from plugins.claude_runtime.test_claude_folders import committed
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.proof, pytest.mark.anyio]
 
 FUNCTIONS = ("plugins.claude_runtime.attack_tools:whose",)
 PEOPLE = ("ann", "bob", "cyd", "dee")

@@ -9,7 +9,7 @@ import pytest
 from peers.claude_server import ClaudeServer
 from plugins.claude_runtime.attacks import house
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.proof, pytest.mark.anyio]
 
 CANARY = "CANARY"
 TEXTS = (

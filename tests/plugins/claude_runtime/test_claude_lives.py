@@ -23,7 +23,7 @@ from plugins.claude_runtime import contract_tools
 from plugins.claude_runtime.harness import ClaudeHarness
 from vendor_noise import pass_over_lost_errors
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.proof, pytest.mark.anyio]
 
 
 @pytest.fixture
