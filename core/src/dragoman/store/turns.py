@@ -146,7 +146,8 @@ async def _go_on(tx: Transaction, claims: Sequence[Claim]) -> dict[str, TurnGran
     """Go on with turns that had paused and wait for no decision any more, under their next fence.
 
     The grants are found by the turns that were wished for. What is said from here on is shown
-    behind the questions, in a row of its own.
+    behind the questions, in a row of its own. A wish whose row is there has been granted before,
+    and the turn was put back since: it is for a wish of its own.
     """
     wished = {claim.session_id: claim.adoption for claim in claims}
     rows = await tx.set(
@@ -157,6 +158,8 @@ async def _go_on(tx: Transaction, claims: Sequence[Claim]) -> dict[str, TurnGran
         WHERE agent_runs.session_id = j.value ->> 1 AND agent_runs.state = 'waiting'
           AND NOT EXISTS (
             SELECT 1 FROM approvals AS a WHERE a.turn_id = agent_runs.id AND a.verdict = 'open'
+        ) AND NOT EXISTS (
+            SELECT 1 FROM deliveries AS d WHERE d.id = j.value ->> 5
         ) RETURNING agent_runs.id, agent_runs.session_id
         """,
         [claim.row() for claim in claims],

@@ -95,7 +95,8 @@ def pause(model: StoreModel, op: ops.Pause, _: object) -> None:
 def go_on(model: StoreModel, op: ops.Adopt) -> ModelTurn | None:
     """Go on with a session's turn, or find the one that went on for this very wish."""
     turn, wish = model.open_turn(op.session_id), op.adoption
-    if turn and turn.state is TurnState.WAITING and op.session_id in model.decided():
+    fresh = wish.delivery_id not in model.deliveries
+    if fresh and turn and turn.state is TurnState.WAITING and op.session_id in model.decided():
         turn.move(TurnState.RUNNING)
         turn.fence += 1
         turn.owner, turn.lease_until = wish.owner, wish.lease_until
