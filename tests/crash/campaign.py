@@ -56,8 +56,15 @@ class Result:
         """Whatever must not be, with the run that showed it."""
         return [
             *((one, fault) for one in self.everything for fault in one.faults),
-            *((one, "not reached") for one in self.outcomes if not one.killed),
+            *((one, "not reached") for one in self.outcomes if not self._may_be_missed(one)),
         ]
+
+    def _may_be_missed(self, one: Outcome) -> bool:
+        """Whether it is no fault if the gateway did not come to the point."""
+        if one.killed or one.target is None:
+            return one.killed
+        reached = {each.target.site for each in self.outcomes if each.killed and each.target}
+        return one.target.site in self.deployment.timed and one.target.site in reached
 
 
 @attrs.define(eq=False)

@@ -174,7 +174,7 @@ def _opened(conductor: Conductor) -> Iterator[Set]:
     ):
         for text, steps in _script().items():
             model.page.book.add(text, steps)
-        tables = wire_table(peer, certain=True) + HELPER.format(url=model.base_url)
+        tables = wire_table(peer, certain=True, buttons=3) + HELPER.format(url=model.base_url)
 
         def behind(folder: Path, judgement: Judgement) -> Sequence[str]:
             return list(look_behind(model, peer, SAID, folder, judgement))
@@ -196,6 +196,7 @@ CLAUDE: Final = Deployment(
     recovery="retry",
     sampled="passages",
     sites=SITES,
+    timed=("commit.AppendRecords", "commit.Shown"),
     limit=120.0,
     effects=2,
 )

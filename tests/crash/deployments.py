@@ -54,6 +54,8 @@ class Deployment:
     """Where it is killed, by the beginnings of sites; everywhere where none is named."""
     killed_before: Point | None = None
     """Where a first kill is: then the points are those of the recovery from it."""
+    timed: tuple[str, ...] = ()
+    """Sites that are passed more or less often as time goes: their last points may be missed."""
     limit: float = 40.0
     """Seconds that a trial may take."""
     effects: int = 0
