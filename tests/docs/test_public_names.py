@@ -66,8 +66,9 @@ TurnRequest TurnSink TurnStarted Unauthorized Unknown Usage Verdict hookimpl
 """.split()
 
 RUNTIMES = """
-Attach Feed Fetch LATE McpTable Read ReferenceProblem Suggest TurnContext UNKNOWN Values described
-has_names is_discreet is_reference is_server is_time_zone refusal resolve
+Attach Feed Fetch McpTable Read ReferenceProblem Suggest TurnContext UNKNOWN Values chain described
+has_names is_discreet is_reference is_server is_time_zone place read_file recall refusal remember
+resolve told well_formed
 """.split()
 
 TESTING = "ScriptedRuntime StubPlatform StubPlugin VirtualClock settle".split()

@@ -79,8 +79,8 @@ async def say(client: Any, *texts: str) -> list[Any]:
     return await heard(client)
 
 
-async def tell(client: Any, *texts: str) -> None:
-    """Say something, in one message."""
+async def tell(client: Any, *texts: str, identity: str | None = None) -> None:
+    """Say something, in one message, which has an uuid of its own unless one is given."""
     content = [{"type": "text", "text": text} for text in texts]
 
     async def prompts() -> AsyncIterator[dict[str, Any]]:
@@ -88,7 +88,7 @@ async def tell(client: Any, *texts: str) -> None:
             "type": "user",
             "message": {"role": "user", "content": content},
             "parent_tool_use_id": None,
-            "uuid": str(uuid.uuid4()),
+            "uuid": identity or str(uuid.uuid4()),
         }
 
     await client.query(prompts())

@@ -23,7 +23,7 @@ from dragoman_claude import ClaudeConfig, dragoman_runtimes
 from dragoman_claude.config import ProgramsTable
 from dragoman_claude.launcher import GUARDIAN, PROGRAM
 from dragoman_claude.pool import Pool
-from dragoman_claude.processes import Started, this_systems_table
+from dragoman_claude.processes import ProcTable, Started
 from peers.claude_server import ClaudeServer
 from peers.scripted_model import Page, Pause
 from stage import Stage, gateway, table
@@ -217,7 +217,7 @@ class Watch:
 
 
 def started(run: Path) -> Started:
-    return Started(run / "notes", run / "home", this_systems_table())
+    return Started(run / "notes", run / "home", ProcTable())
 
 
 def private(pid: int) -> int:

@@ -8,13 +8,15 @@ import attrs
 import pytest
 
 from dragoman import Attachment, FetchedFile, FileUnavailable, Sender, TurnInput
+from dragoman.runtimes import told
 from dragoman_claude import prompts
-from dragoman_claude.prompts import LATE, Room, prompt, prompt_id, words
+from dragoman_claude.prompts import Room, prompt, prompt_id
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
 PDF = b"%PDF-1.7" + bytes(8)
 
 pytestmark = pytest.mark.anyio
+TOO_LATE = "This came too late to be part of the previous message, to which it belongs."
 
 
 def said(text, *attachments, event_id=12, late=False):
@@ -90,12 +92,12 @@ async def test_each_message_is_a_block_and_earlier_ones_come_first(files):
 
 
 async def test_a_late_message_says_so(files):
-    assert texts(await content(files, said("rest", late=True))) == [f"{LATE}\nrest"]
+    assert texts(await content(files, said("rest", late=True))) == [f"[{TOO_LATE}]\nrest"]
 
 
 def test_half_characters_are_replaced():
     """FC-I18-01: no service takes them."""
-    assert words(said("pair \ud83c\udf78, half \ud83d")) == "pair \U0001f378, half \ufffd"
+    assert told(said("pair \ud83c\udf78, half \ud83d")) == "pair \U0001f378, half \ufffd"
 
 
 async def test_pictures_and_pdfs_are_shown(files):

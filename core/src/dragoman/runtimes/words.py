@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Final
 
+from dragoman.inputs import TurnInput
 from dragoman.protocols import Decision
 from dragoman.states import ApprovalState
 
-LATE: Final = "[This came too late to be part of the previous message, to which it belongs.]"
-"""Said before the text of such a message."""
+_LATE: Final = "[This came too late to be part of the previous message, to which it belongs.]"
 
 UNKNOWN: Final = (
     "Not run: an earlier attempt at exactly this call was cut off, and nobody knows whether it "
@@ -29,3 +29,17 @@ def refusal(decision: Decision) -> str:
     words = _REFUSALS[decision.verdict]
     reason = decision.reason.strip()
     return f"{words} Their words: {json.dumps(reason, ensure_ascii=False)}" if reason else words
+
+
+def told(message: TurnInput) -> str:
+    """Return what a message says to a model, as every model service takes it."""
+    return well_formed(f"{_LATE}\n{message.words}" if message.late else message.words)
+
+
+def well_formed(text: str) -> str:
+    """Return a text that can be encoded: split surrogate pairs joined, lone ones replaced."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text

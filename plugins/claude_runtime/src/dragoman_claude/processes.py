@@ -200,8 +200,3 @@ def _held(pid: int) -> Iterator[int | None]:
     finally:
         if held is not None:
             os.close(held)
-
-
-def this_systems_table() -> ProcessTable:
-    """Return the table that this system has."""
-    return ProcTable() if sys.platform == "linux" else PsTable()

@@ -12,12 +12,10 @@ import attrs
 from anyio import to_thread
 
 from dragoman import Attachment, FetchedFile, FileUnavailable, TurnInput
+from dragoman.runtimes import told, well_formed
 
 Block: TypeAlias = dict[str, Any]
 """A content block, in the shape of the model service."""
-
-LATE: Final = "[This came too late to be part of the previous message, to which it belongs.]"
-"""Told to the model before the text of such a message."""
 
 MAX_IMAGE: Final = 5_000_000
 MAX_PDF: Final = 10_000_000
@@ -94,12 +92,6 @@ def prompt_id(turn_id: str, attempt: int) -> str:
     return str(uuid.uuid5(_NAMESPACE, f"{turn_id}/{attempt}"))
 
 
-def words(message: TurnInput) -> str:
-    """Return what a message says to a model; without half characters, which no service takes."""
-    text = f"{LATE}\n{message.words}" if message.late else message.words
-    return _well_formed(text)
-
-
 async def prompt(
     identity: str,
     inputs: Sequence[TurnInput],
@@ -113,9 +105,9 @@ async def prompt(
     first. Each message is a text block, and behind it come its files.
     """
     room = room or Room()
-    content: list[Block] = [_text(_well_formed(one)) for one in earlier]
+    content: list[Block] = [_text(well_formed(one)) for one in earlier]
     for message in inputs:
-        said, shown = [words(message)], []
+        said, shown = [told(message)], []
         for reference, attachment in message.files:
             try:
                 shown += await _looked_at(reference, attachment, files, room)
@@ -150,7 +142,7 @@ async def _looked_at(
 async def _as_text(reference: str, files: Files, room: Room) -> Block:
     if room.characters <= 0:
         raise FileUnavailable("too much text came at once")
-    text = _well_formed(await files.read(reference, room.characters))
+    text = well_formed(await files.read(reference, room.characters))
     room.characters -= len(text)
     return _text(text if text.strip() else "[there is no text in it]")
 
@@ -217,8 +209,3 @@ def _encoded(path: Path) -> str:
 
 def _text(text: str) -> Block:
     return {"type": "text", "text": text}
-
-
-def _well_formed(text: str) -> str:
-    """Join split surrogate pairs, and replace lone ones."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

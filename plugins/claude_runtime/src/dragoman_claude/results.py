@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import attrs
@@ -33,6 +32,7 @@ from dragoman import (
     StaleLease,
     StoreError,
 )
+from dragoman.runtimes import chain, place
 
 _ABORTED: Final = frozenset({"aborted_streaming", "aborted_tools"})
 _REASONS: Final[dict[str, FailureKind]] = {
@@ -101,7 +101,7 @@ def end_of(result: ResultMessage, *, error: str = "", stopped: bool = False) -> 
 
 def failure_of(error: BaseException, stderr: Sequence[str] = ()) -> Failed:
     """Return the end of a turn that raised; ``stderr`` are the last lines of its program."""
-    for each in _chain(error):
+    for each in chain(error):
         if isinstance(each, RuntimeFailed):
             return Failed(each.kind, each.detail)
         if isinstance(each, StaleLease):
@@ -119,7 +119,7 @@ def is_lost(error: BaseException) -> bool:
     """Whether the program says that there is no such session: the only sign that it is gone."""
     return any(
         _LOST in words
-        for each in _chain(error)
+        for each in chain(error)
         if isinstance(each, ResultError)
         for words in each.errors
     )
@@ -186,7 +186,7 @@ def _raised(error: BaseException) -> Failed:
     name = type(error).__name__
     match error:
         case TimeoutError():
-            return Failed(FailureKind.TIMEOUT, f"{name}, {_place(error)}")
+            return Failed(FailureKind.TIMEOUT, _named(error))
         case CLINotFoundError():
             return Failed(FailureKind.INTERNAL, "the program is not there")
         case CLIConnectionError() if isinstance(error.__cause__, OSError):
@@ -196,10 +196,14 @@ def _raised(error: BaseException) -> Failed:
         case ProcessError():
             return Failed(FailureKind.INTERNAL, _exit(error.exit_code))
         case ClaudeSDKError():
-            return Failed(FailureKind.INTERNAL, f"{name}, {_place(error)}")
+            return Failed(FailureKind.INTERNAL, _named(error))
     if str(error).startswith("Control request timeout"):
         return Failed(FailureKind.TIMEOUT, "the program does not answer")
-    return Failed(FailureKind.INTERNAL, f"{name}, {_place(error)}")
+    return Failed(FailureKind.INTERNAL, _named(error))
+
+
+def _named(error: BaseException) -> str:
+    return ", ".join(part for part in (type(error).__name__, place(error)) if part)
 
 
 def _exit(code: int | None) -> str:
@@ -207,23 +211,3 @@ def _exit(code: int | None) -> str:
         return "the program ended without a code"
     signal = -code if code < 0 else code - 128
     return f"the program was ended by signal {signal}" if signal > 0 else f"exit code {code}"
-
-
-def _place(error: BaseException) -> str:
-    """Return the file and line that raised."""
-    trace = error.__traceback__
-    if trace is None:
-        return "raised nowhere"
-    while trace.tb_next is not None:
-        trace = trace.tb_next
-    return f"at {Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and what it was raised from."""
-    seen: set[int] = set()
-    current: BaseException | None = error
-    while current is not None and id(current) not in seen:
-        seen.add(id(current))
-        yield current
-        current = current.__cause__

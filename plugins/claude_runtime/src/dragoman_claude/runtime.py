@@ -27,14 +27,13 @@ from dragoman import (
     TurnInput,
     TurnRequest,
 )
-from dragoman.runtimes import Feed, ReferenceProblem, TurnContext, resolve
+from dragoman.runtimes import Feed, ReferenceProblem, TurnContext, resolve, told
 from dragoman_claude import history, own_hooks, sandbox, tools, versions
 from dragoman_claude.config import ClaudeConfig
 from dragoman_claude.gate import Rules
 from dragoman_claude.home import Homes, bundled_program
 from dragoman_claude.options import Recipe
 from dragoman_claude.pool import Pool
-from dragoman_claude.prompts import words
 from dragoman_claude.turn import TurnRun, Workshop
 
 _NO_PROGRAM: Final = (
@@ -76,7 +75,7 @@ class ClaudeRuntime:
 
     def encode_input(self, message: TurnInput) -> EncodedInput:
         """Return the message as an item beside the transcript, which has it once it is read."""
-        return EncodedInput(history.NAMESPACE, history.said(message.event_id, words(message)))
+        return EncodedInput(history.NAMESPACE, history.said(message.event_id, told(message)))
 
     @asynccontextmanager
     async def turn(

@@ -18,16 +18,22 @@ from mcp.server.mcpserver.tools.base import Tool as Described
 from mcp_types import CallToolResult, ListToolsResult, TextContent, Tool, ToolAnnotations
 
 from dragoman import (
-    FileUnavailable,
     ManifestError,
     ToolBegins,
     ToolRecorded,
 )
-from dragoman.runtimes import UNKNOWN, ReferenceProblem, TurnContext, resolve
+from dragoman.runtimes import (
+    UNKNOWN,
+    ReferenceProblem,
+    TurnContext,
+    read_file,
+    recall,
+    remember,
+    resolve,
+)
 from dragoman_claude.config import OWN
 from dragoman_claude.gate import STOPPED, Gate
 
-_NOTES: Final = 5
 _LONGEST: Final = 60_000
 """Characters of a result: larger ones would end in a file that no tool can read."""
 _CALL: Final = "claudecode/toolUseId"
@@ -212,37 +218,6 @@ def _short(result: CallToolResult) -> CallToolResult:
     others = [part for part in result.content if not isinstance(part, TextContent)]
     cut = TextContent(type="text", text=text[:_LONGEST] + _CUT.format(len(text)))
     return CallToolResult(content=[cut, *others], is_error=result.is_error)
-
-
-async def remember(context: TurnContext, text: str) -> str:
-    """Keep a note in long-term memory, for later conversations as well.
-
-    The note has to make sense without this conversation.
-    """
-    if context.memory is None:
-        return "There is no memory here."
-    await context.memory.add(text)
-    return "Noted."
-
-
-async def recall(context: TurnContext, query: str) -> str:
-    """Look something up in long-term memory, by a few words that the note is about."""
-    notes = () if context.memory is None else await context.memory.search(query, _NOTES)
-    if not notes:
-        return "Nothing is noted about this."
-    return "\n".join(f"- {note.created_at:%Y-%m-%d}: {note.text}" for note in notes)
-
-
-async def read_file(context: TurnContext, reference: str) -> str:
-    """Read a file that somebody sent in this conversation, as text.
-
-    The reference is the number in the file's line, as 12.1 in "[document 12.1: report.pdf]".
-    """
-    try:
-        text = await context.read(reference)
-    except FileUnavailable as error:
-        return f"The file cannot be read: {error}."
-    return text if text.strip() else "There is no text in the file."
 
 
 def _own() -> list[Function]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 import agents
@@ -14,6 +12,7 @@ import httpx2
 import openai
 
 from dragoman import Failed, FailureKind, RuntimeFailed, StaleLease, StoreError
+from dragoman.runtimes import chain, place
 
 _KINDS: Final[tuple[tuple[type[BaseException], FailureKind], ...]] = (
     (StaleLease, FailureKind.LOCK_CONFLICT),
@@ -67,7 +66,7 @@ _WORD: Final = re.compile(r"[\w.-]{1,80}", re.ASCII)
 
 def classify(error: BaseException) -> Failed:
     """Return the end of a run that raised ``error``."""
-    for each in _chain(error):
+    for each in chain(error):
         if isinstance(each, RuntimeFailed):
             return Failed(each.kind, each.detail)
     return Failed(_kind(error), _detail(error))
@@ -118,7 +117,7 @@ def _kind(error: BaseException) -> FailureKind:
         return _CODES[code]
     if isinstance(error, openai.APIStatusError) and error.status_code == 413:
         return FailureKind.CONTEXT_OVERFLOW
-    for each in _chain(error):
+    for each in chain(error):
         for kind, failure in _KINDS:
             if isinstance(each, kind):
                 return failure
@@ -152,30 +151,10 @@ def _detail(error: BaseException) -> str:
     if cause is not None:
         parts.append(f"from {type(cause).__name__}")
     if not isinstance(error, openai.APIError):
-        parts.append(_place(cause or error))
+        parts.append(place(cause or error))
     return ", ".join(part for part in parts if part)
 
 
 def _word(value: object) -> str:
     found = _WORD.fullmatch(str(value)) if value is not None else None
     return found.group() if found else "unknown"
-
-
-def _place(error: BaseException) -> str:
-    """Return the file and line that raised."""
-    trace = error.__traceback__
-    if trace is None:
-        return ""
-    while trace.tb_next is not None:
-        trace = trace.tb_next
-    return f"at {Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and what it was raised from."""
-    seen: set[int] = set()
-    current: BaseException | None = error
-    while current is not None and id(current) not in seen:
-        seen.add(id(current))
-        yield current
-        current = current.__cause__

@@ -6,9 +6,7 @@ from typing import Any, Final
 
 from agents import AgentBase, FunctionTool, RunContextWrapper, function_tool
 
-from dragoman import FileUnavailable
-from dragoman.runtimes import TurnContext
-from dragoman_openai.history import well_formed
+from dragoman.runtimes import TurnContext, read_file
 from dragoman_openai.journal import JournalledContext
 
 READ_ONLY: Final = frozenset({"read_file"})
@@ -21,11 +19,7 @@ async def _read_file(run: RunContextWrapper[TurnContext], reference: str) -> str
     Args:
         reference: The number in the file's line, as 12.1 in "[document 12.1: report.pdf]".
     """
-    try:
-        text = await run.context.read(reference)
-    except FileUnavailable as error:
-        return f"The file cannot be read: {error}."
-    return well_formed(text) if text.strip() else "There is no text in the file."
+    return await read_file(run.context, reference)
 
 
 def _offered(run: RunContextWrapper[Any], agent: AgentBase[Any]) -> bool:

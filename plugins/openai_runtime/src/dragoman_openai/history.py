@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
+from dragoman.runtimes import well_formed
 from dragoman_openai.refused import without_refused
 
 Item: TypeAlias = dict[str, Any]
@@ -76,15 +77,6 @@ def _value(text: str) -> Any:
 def encode(item: object) -> str:
     """Return the record of an item."""
     return well_formed(json.dumps(item, ensure_ascii=False, separators=(",", ":"), default=_plain))
-
-
-def well_formed(text: str) -> str:
-    """Return a text that can be encoded: split surrogate pairs joined, lone ones replaced."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
 
 
 def shape(stored: Sequence[str], limits: Limits) -> list[Item]:

@@ -6,9 +6,8 @@ from typing import Any, Final
 
 from agents import AgentBase, FunctionTool, RunContextWrapper, function_tool
 
-from dragoman.runtimes import TurnContext
+from dragoman.runtimes import TurnContext, recall, remember
 
-_NOTES: Final = 5
 READ_ONLY: Final = frozenset({"recall"})
 """Which of the two changes nothing."""
 
@@ -19,11 +18,7 @@ async def _remember(run: RunContextWrapper[TurnContext], text: str) -> str:
     Args:
         text: The note, in words that will make sense without this conversation.
     """
-    memory = run.context.memory
-    if memory is None:
-        return "There is no memory here."
-    await memory.add(text)
-    return "Noted."
+    return await remember(run.context, text)
 
 
 async def _recall(run: RunContextWrapper[TurnContext], query: str) -> str:
@@ -32,11 +27,7 @@ async def _recall(run: RunContextWrapper[TurnContext], query: str) -> str:
     Args:
         query: A few words that the note is about.
     """
-    memory = run.context.memory
-    notes = () if memory is None else await memory.search(query, _NOTES)
-    if not notes:
-        return "Nothing is noted about this."
-    return "\n".join(f"- {note.created_at:%Y-%m-%d}: {note.text}" for note in notes)
+    return await recall(run.context, query)
 
 
 def _offered(run: RunContextWrapper[Any], agent: AgentBase[Any]) -> bool:

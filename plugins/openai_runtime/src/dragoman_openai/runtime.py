@@ -27,7 +27,7 @@ from dragoman import (
     TurnInput,
     TurnRequest,
 )
-from dragoman.runtimes import LATE, Feed
+from dragoman.runtimes import Feed, told
 from dragoman_openai import agents, errors, trimming
 from dragoman_openai.backends import open_backend
 from dragoman_openai.backends.backend import Backend
@@ -36,7 +36,7 @@ from dragoman_openai.calls import watch
 from dragoman_openai.compaction import Compactor
 from dragoman_openai.config import OpenAIConfig
 from dragoman_openai.graph import Graph
-from dragoman_openai.history import TAG, Item, Limits, encode, well_formed
+from dragoman_openai.history import TAG, Item, Limits, encode
 from dragoman_openai.journal import Journal, JournalledContext
 from dragoman_openai.last_event import Bounding
 from dragoman_openai.models import Models, make_models
@@ -105,8 +105,7 @@ class OpenAIRuntime:
 
     def encode_input(self, message: TurnInput) -> EncodedInput:
         """Return the message as the item of a person in the history."""
-        text = f"{LATE}\n{message.words}" if message.late else message.words
-        item: Item = {"role": "user", "content": well_formed(text)}
+        item: Item = {"role": "user", "content": told(message)}
         if self._backend is not None and self._backend.opaque:
             item[TAG] = message.event_id
         return EncodedInput(NAMESPACE, encode(item))
