@@ -13,7 +13,7 @@ from dragoman import Failed, FailureKind, Finished, Notice, TextDelta
 from dragoman.testing.runtime_stage import of_role, staged
 from dragoman.testing.runtime_suite import Hold, Say
 from dragoman_claude.config import ProgramsTable
-from dragoman_claude.turn import ANEW
+from dragoman_claude.starting import ANEW
 from peers.claude_deployment import working_in
 from peers.claude_server import ClaudeServer
 from plugins.claude_runtime.harness import harness

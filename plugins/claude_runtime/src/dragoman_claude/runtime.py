@@ -34,7 +34,8 @@ from dragoman_claude.gate import Rules
 from dragoman_claude.home import Homes, bundled_program
 from dragoman_claude.options import Recipe
 from dragoman_claude.pool import Pool
-from dragoman_claude.turn import TurnRun, Workshop
+from dragoman_claude.starting import Workshop
+from dragoman_claude.turn import TurnRun
 
 _NO_PROGRAM: Final = (
     "the SDK's package for this machine has no program in it; it has one for Linux (x86-64, arm64), "

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import logging
-import uuid
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 import anyio
 import attrs
-from anyio import to_thread
-from anyio.abc import TaskGroup
 
 from dragoman import (
     ApprovalState,
     Cancelled,
-    Clock,
     Failed,
     FailureKind,
     Finished,
-    Notice,
     Paused,
     Records,
     RunEnd,
@@ -34,53 +27,22 @@ from dragoman.runtimes import Feed, TurnContext
 from dragoman_claude import history, pauses, results
 from dragoman_claude.client import Client
 from dragoman_claude.conversation import Conversation
-from dragoman_claude.gate import Door, Gate, Rules
+from dragoman_claude.gate import Gate
 from dragoman_claude.history import State
-from dragoman_claude.home import Home, Homes
-from dragoman_claude.options import Recipe
-from dragoman_claude.pool import Pool
 from dragoman_claude.prompts import prompt, prompt_id
 from dragoman_claude.spending import NAMESPACE as SPENT
-from dragoman_claude.spending import Budget, Meter, Spent
+from dragoman_claude.spending import Meter, Spent
+from dragoman_claude.starting import Start, Workshop
 from dragoman_claude.stream import Translator
-from dragoman_claude.tools import Function, Toolbox
-from dragoman_claude.transcript import Mirror, Transcript
-from dragoman_claude.transcript_file import close_waiting, write_transcript
 
 if TYPE_CHECKING:
     from claude_agent_sdk import Message
 
-ANEW: Final = "The conversation was begun anew, with the newest of what was said in it."
 _LOST: Final = "the session is another process's now"
 _DRAIN: Final = 1.5
 """Seconds in which an interrupted program has to say how its turn ended."""
 _ANEW_FOR: Final = frozenset({FailureKind.HISTORY, FailureKind.CONTEXT_OVERFLOW})
 """Failures that every later turn would have as well."""
-
-
-@attrs.frozen(kw_only=True)
-class Workshop:
-    """What all turns of a runtime share."""
-
-    recipe: Recipe
-    rules: Rules
-    functions: dict[str, Function]
-    homes: Homes
-    pool: Pool
-    tasks: TaskGroup
-    clock: Clock
-    log: logging.Logger
-
-    @property
-    def local(self) -> bool:
-        """Whether the program's own files are the transcripts."""
-        return self.recipe.config.transcripts == "local"
-
-    @property
-    def budget(self) -> Budget:
-        """What may be spent."""
-        table = self.recipe.config.budget
-        return Budget(table.turn, table.conversation)
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -95,9 +57,8 @@ class TurnRun:
     _gate: Gate = attrs.field(init=False)
     _translator: Translator = attrs.field(init=False)
     _records: Records = attrs.field(init=False)
-    _state: State = attrs.field(factory=State, init=False)
-    """What the records say of the session that the program serves."""
     _spent: Spent = attrs.field(factory=Spent, init=False)
+    _start: Start = attrs.field(init=False)
     _heard: anyio.Event = attrs.field(factory=anyio.Event, init=False)
     _done: anyio.Event = attrs.field(factory=anyio.Event, init=False)
 
@@ -147,12 +108,21 @@ class TurnRun:
             if made.verdict is ApprovalState.APPROVED and self._gate.waits_for(made.call_id):
                 for event in self._translator.goes_on(made.call_id, made.tool):
                     self.feed.put(event)
-        state = self._state = history.read_state(await self._records.read(history.NEWEST))
-        use = self.shop.pool.use(self.request.session_id, self._fits(state), self._begin)
+        state = history.read_state(await self._records.read(history.NEWEST))
+        start = self._start = Start(
+            shop=self.shop,
+            session_id=self.request.session_id,
+            records=self._records,
+            gate=self._gate,
+            spent=self._spent,
+            feed=self.feed,
+            enter=self._enter,
+        )
+        use = self.shop.pool.use(self.request.session_id, self._fits(state), start.begin)
         async with use as one:
             self._enter(one)
             try:
-                end = await self._in(one)
+                end = await self._in(one, start.state or state)
             finally:
                 await self._leave(one)
         return Failed(FailureKind.LOCK_CONFLICT, _LOST) if self._gate.lost else end
@@ -167,12 +137,12 @@ class TurnRun:
 
         return fits
 
-    async def _in(self, one: Conversation) -> RunEnd:
+    async def _in(self, one: Conversation, state: State) -> RunEnd:
         """Give the program its prompt, and wait for what comes of it."""
         told = None
         if self.request.saved is None:
             mine = {message.event_id for message in self.request.inputs}
-            earlier = [each.words for each in self._state.untold if each.event_id not in mine]
+            earlier = [each.words for each in state.untold if each.event_id not in mine]
             told = await prompt(self._prompt_id, self.request.inputs, self.host, earlier)
         one.client.turns += 1
         try:
@@ -183,83 +153,6 @@ class TurnRun:
             await self._stop(one.client)
             raise
         return await self._end(one)
-
-    async def _begin(self) -> Conversation:
-        """Start the session's program, on what the store has of its transcript."""
-        try:
-            return await self._start(await self._records.read())
-        except Exception as error:
-            if not results.is_lost(error):
-                raise
-        return await self._start(await self._anew())
-
-    async def _anew(self) -> list[str]:
-        """Begin another transcript with what was said; return its items."""
-        made = history.begun_anew(await self._records.read(), str(uuid.uuid4()))
-        await self._records.new_generation(made)
-        self.feed.put(Notice(ANEW))
-        return made
-
-    async def _start(self, items: Sequence[str]) -> Conversation:
-        shop, state = self.shop, history.read_state(items)
-        claude_id = state.id
-        if self._gate.waiting is not None:
-            self._gate.waiting.check(claude_id)
-        if claude_id is None or (shop.local and not state.resumable):
-            claude_id = str(uuid.uuid4())
-            await self._records.append([history.chosen(claude_id)])
-        home = shop.homes.home(self.request.session_id, lasting=shop.local)
-        one = Conversation(
-            client=Client(home, shop.clock, shop.log),
-            transcript=Transcript(claude_id, shop.clock, state.newest, local=shop.local),
-            door=Door(),
-            toolbox=Toolbox(shop.functions, shop.log),
-            meter=Meter(self._spent.totals if shop.local else {}),
-        )
-        self._enter(one)
-        if state.newest is not None and self.request.saved is None:
-            items = [*items, *await self._withdraw(home, claude_id, state.newest, items)]
-            state = history.read_state(items)
-        self._state = state
-        if state.resumable and not shop.local:
-            write = partial(write_transcript, home.config, home.workspace, claude_id, items)
-            await to_thread.run_sync(write)
-        options = shop.recipe.options(
-            home=home,
-            session_id=claude_id,
-            resumed=state.resumable,
-            behind=state.newest if state.resumable and shop.local else None,
-            mirror=Mirror(one.transcript),
-            server=one.toolbox.server(),
-            hooks=one.door.hooks(),
-            stderr=one.client.heard,
-            allowance=shop.budget.ceiling(self._spent, one.meter.cost),
-        )
-        try:
-            await one.client.start(shop.tasks, options, shop.recipe.config.programs.start_timeout)
-        except Exception as error:
-            if results.is_lost(error):
-                raise
-            failed = results.failure_of(error, one.client.last_words)
-            raise RuntimeFailed(failed.kind, failed.detail) from error
-        return one
-
-    async def _withdraw(
-        self, home: Home, claude_id: str, newest: str, items: Sequence[str]
-    ) -> list[str]:
-        """Close what waits for a decision that nobody will make; return the items of that."""
-        if self.shop.local:
-            close = partial(close_waiting, home.config, home.workspace, claude_id, newest)
-            closed = [
-                history.mark(each["uuid"], told=False) for each in await to_thread.run_sync(close)
-            ]
-        else:
-            lines = history.entries(items).get(None, [])
-            made = pauses.withdrawn(lines, newest)
-            closed = [history.entry_item(each, None) for each in made]
-        if closed:
-            await self._records.append(closed)
-        return closed
 
     def _enter(self, one: Conversation) -> None:
         """Let what the program says, asks and calls reach this turn."""
@@ -368,7 +261,7 @@ class TurnRun:
         if isinstance(end, results.Deferred):
             return self._paused(end, one.transcript.id)
         if isinstance(end, Failed) and end.kind in _ANEW_FOR:
-            await self._anew()
+            await self._start.anew()
         return end
 
     async def _count(self, meter: Meter) -> None:
