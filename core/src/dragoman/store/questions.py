@@ -72,9 +72,12 @@ class Questions(Past):
         return _card_from_row(rows[0]) if rows else None
 
     async def stale_cards(self, limit: int) -> Sequence[Card]:
-        """Return the messages that show buttons although their question is decided."""
+        """Return messages that show buttons although their question is decided, the newest first.
+
+        So those of a platform that is not there now are in nobody's way.
+        """
         rows = await self._query(
-            f"{_CARD} WHERE a.live = 1 AND a.verdict <> 'open' ORDER BY a.decided_at, a.id LIMIT ?",
+            f"{_CARD} WHERE a.live = 1 AND a.verdict <> 'open' ORDER BY a.decided_at DESC, a.id LIMIT ?",
             (limit,),
         )
         return [_card_from_row(row) for row in rows]

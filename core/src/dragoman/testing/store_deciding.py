@@ -74,6 +74,16 @@ class DecidingSuite:
             assert list(await store.read.stale_cards(10)) == []
             assert await store.read.card(pause.questions[0].id) == card
 
+    async def test_the_newest_card_is_changed_first(self, open_store: OpenStore) -> None:
+        """FC-APR-04: cards that cannot be changed any more are in no other's way."""
+        async with open_store() as store:
+            scene = Scene(store)
+            for later, channel in enumerate("12"):
+                pause = await _asked(store, scene, channel=channel)
+                await store.apply(attrs.evolve(scene.decide(pause), now=NOW + later))
+            (card,) = await store.read.stale_cards(1)
+            assert card.approval.question.id == pause.questions[0].id
+
     async def test_what_is_open_in_a_place_is_what_was_asked_for_there(
         self, open_store: OpenStore
     ) -> None:
