@@ -225,3 +225,44 @@ async def test_a_profile_has_a_rule_of_its_own(allow, answered):
         assert await stage.states("inbound_events", "state") == [
             "handled" if user in answered else "refused" for user in ("7", "8", "9")
         ]
+
+
+async def test_a_command_that_waits_is_carried_out_when_nothing_runs_any_more():
+    """B11: it is received and durable meanwhile, and carried out once."""
+    plugin = Commanding(commands={"dice": dice}, rules={"busy": "queue"})
+    gate = anyio.Event()
+
+    async def slow(request, host):
+        await gate.wait()
+        yield TextBlock("1", "done")
+        yield Finished()
+
+    plugin.runtimes["scripted"] = ScriptedRuntime(slow)
+    async with gateway(plugin) as stage:
+        for text in ("work", "/dice", "more work"):
+            await stage.platform.say(text, channel="1", user="7")
+        await stage.until("inbound_events", ["adopted", "received", "queued"])
+        gate.set()
+        await stage.until_final()
+        assert stage.platform.shown("1") == ["done", "done", "7 in default rolls a six"]
+
+
+async def test_a_command_that_waits_is_carried_out_by_the_next_process(tmp_path):
+    """Invariant 3: one that waited when the gateway ended is not lost."""
+
+    async def slow(request, host):
+        await anyio.sleep_forever()
+        yield Finished()
+
+    def waiting():
+        plugin = Commanding(commands={"dice": dice}, rules={"busy": "queue"})
+        plugin.runtimes["scripted"] = ScriptedRuntime(slow)
+        return plugin
+
+    async with gateway(waiting(), store=tmp_path / "store.db") as stage:
+        await stage.platform.say("work", channel="1", user="7")
+        await stage.platform.say("/dice", channel="1", user="7")
+        await stage.until("inbound_events", ["adopted", "received"])
+    async with gateway(waiting(), store=tmp_path / "store.db") as stage:
+        await stage.until_final()
+        assert "7 in default rolls a six" in stage.platform.shown("1")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 import attrs
@@ -281,11 +282,14 @@ class Door:
         event, routed = stored.inbound, entry.routed
         key = conversation_key(event.address, event.sender, routed.profile.scope)
         found = await self._store.read.session(key, routed.name, routed.profile.runtime)
-        done = await self._commands.run(
-            Given(stored=stored, call=call, routed=routed, role=entry.role, session_id=found or "")
+        given = Given(
+            stored=stored, call=call, routed=routed, role=entry.role, session_id=found or ""
         )
+        done = await self._commands.run(given)
         if done.said:
             return await self._say(attrs.evolve(stored, inbound=done.said), entry)
+        if done.state is EventState.RECEIVED:
+            return self._turns.afterwards(given.session_id, partial(self.decide, stored))
         return await self.end(stored, done.state, done.reason, entry.rule, done.shown)
 
     async def expire_waiting(self) -> None:
