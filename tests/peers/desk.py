@@ -147,11 +147,15 @@ class Desk:
 
     def ask(self, room: str, name: str, *acts: str) -> list[Card]:
         """Let Ada want something done by these acts; return the cards that come, in order."""
-        plan(self.model, name, *acts)
         before = len(self.cards(room))
-        self.wire.say(room, f"do {name}.")
+        self.want(room, name, *acts)
         until(lambda: len(self.cards(room)) == before + len(acts))
         return self.cards(room)[before:]
+
+    def want(self, room: str, name: str, *acts: str) -> None:
+        """The same without waiting."""
+        plan(self.model, name, *acts)
+        self.wire.say(room, f"do {name}.")
 
     def cards(self, room: str) -> list[Card]:
         """Return all messages that ask, or have asked."""
