@@ -106,8 +106,8 @@ class Answers(Protocol):
         is empty: the press was taken.
 
         Core does so once for each press that it decides on, within seconds, and for each message
-        that is ``answerable`` where its sender is not let in. Raises `dragoman.Expired` where it
-        is too late for an answer.
+        that is ``answerable`` where its sender may not, or where there is nothing to say to it.
+        Raises `dragoman.Expired` where it is too late for an answer.
         """
         ...
 
