@@ -47,6 +47,8 @@ class Admission:
 
     def _listed(self, event: Inbound, kind: str) -> str:
         """Return the list that names the sender or the channel, or nothing."""
+        if event.sender.bot:
+            return "bots" if identity_of(kind, event.sender) in self._access.bots else ""
         if event.sender.id:  # posts of a channel have no author
             person = identity_of(kind, event.sender)
             if person in self._access.owners:

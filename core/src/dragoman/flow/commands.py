@@ -44,8 +44,9 @@ class Commands:
     _timeout: float
 
     def match(self, event: Inbound, text: str, profile: str) -> CommandCall | None:
-        """Return the call that a message is, if it is one; what is only passed on gives none."""
-        found = None if event.forwarded else _COMMAND.fullmatch(text)
+        """Return the call that a message is, if it is one; what is only passed on gives none, and
+        what a bot says gives none."""
+        found = None if event.forwarded or event.sender.bot else _COMMAND.fullmatch(text)
         if found is None:
             return None
         name = found.group(1).lower()
