@@ -58,7 +58,7 @@ Gateway Gone Handoff Host Inbound InputConsumed Inspection Inspects ItemLine Ite
 LengthUnit LongToolHint LookUp ManifestError Memory MemoryStore ModelCall Mount Moved
 NetworkPolicy NotSent Note Notice Observation Outbound OutboundFile Paused Place PlainDialect
 Platform PlatformError PlatformHealth PlatformStatus PluginError Probes Quote Rate RateLimited
-Reactions Receipt Records Refused RunEnd RunEvent Runtime RuntimeCapabilities RuntimeFailed
+Reactions Receipt Records Refused Role RunEnd RunEvent Runtime RuntimeCapabilities RuntimeFailed
 SchemaTooNew Scope ScopeRule Secret Sender Sink StaleLease StoreError StoreHeld StoreUnavailable
 SystemClock TextBlock TextDelta Thinking ToolBegins ToolCall ToolDecision ToolFinished
 ToolProgress ToolRecorded ToolStarted ToolUnknown Transport TurnEnded TurnHost TurnInfo TurnInput

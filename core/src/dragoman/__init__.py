@@ -101,6 +101,7 @@ from dragoman.protocols import TurnHost as TurnHost
 from dragoman.protocols import TurnInfo as TurnInfo
 from dragoman.protocols import TurnRequest as TurnRequest
 from dragoman.protocols import TurnSink as TurnSink
+from dragoman.roles import Role as Role
 from dragoman.runevents import ApprovalRequested as ApprovalRequested
 from dragoman.runevents import Cancelled as Cancelled
 from dragoman.runevents import Failed as Failed

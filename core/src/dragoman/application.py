@@ -26,8 +26,10 @@ from dragoman.flow.door import Door
 from dragoman.flow.fetched import Fetched, largest_of
 from dragoman.flow.intake import Intake
 from dragoman.flow.leases import Leases
+from dragoman.flow.people import People
 from dragoman.flow.presses import Presses
 from dragoman.flow.recovery import Recovery, Starts, refuse_steering
+from dragoman.flow.registry import Run
 from dragoman.flow.routing import Router
 from dragoman.flow.sinks import SinkFan
 from dragoman.flow.supervise import Supervisor
@@ -199,7 +201,10 @@ class Application:
                     work=runner.run,
                 )
                 decisions = self._decisions(store, turns, cards, outbox, log)
+                people = People(store)
+                await people.load()
                 door = self._door(
+                    people=people,
                     turns=turns,
                     decisions=decisions,
                     outbox=outbox,
@@ -216,7 +221,7 @@ class Application:
                 tasks.start_soon(turns.renew)
                 tasks.start_soon(decisions.run)
                 tasks.start_soon(cards.run)
-                tasks.start_soon(self._listen, outbox, turns, log)
+                tasks.start_soon(self._listen, people, outbox, turns, log)
                 yield _Services(store, outbox, sinks, turns, running, router, door)
             tasks.cancel_scope.cancel()
 
@@ -240,10 +245,13 @@ class Application:
         await fetched.sweep()
         return fetched
 
-    async def _listen(self, outbox: Outbox, turns: Turns, log: logging.Logger) -> None:
+    async def _listen(
+        self, people: People, outbox: Outbox, turns: Turns, log: logging.Logger
+    ) -> None:
         """Look at what other processes wrote whenever they ring."""
 
         async def look() -> None:
+            await people.load()
             await outbox.resume()
             turns.look()
 
@@ -274,12 +282,12 @@ class Application:
             outbox=outbox,
             profiles=self.manifest.profiles,
             kinds=self._kinds(),
-            owners=frozenset(self.manifest.access.owners),
         )
 
     def _door(
         self,
         *,
+        people: People,
         turns: Turns,
         decisions: Decisions,
         outbox: Outbox,
@@ -294,10 +302,12 @@ class Application:
             store=store,
             clock=self.clock,
             log=log,
-            admission=Admission(self.manifest.access, kinds, hooks, outbox.moves.names),
+            admission=Admission(people, self.manifest.access, kinds, hooks, outbox.moves.names),
             router=router,
             hooks=hooks,
-            commands=self._commands(Control(store, self.clock, turns), decisions, log),
+            commands=self._commands(
+                Control(store, self.clock, turns, kinds).runs | decisions.runs, store, log
+            ),
             kinds=kinds,
             runtimes=runtimes,
             limits=self.manifest.limits,
@@ -310,11 +320,16 @@ class Application:
             changes=Changes(store, log, outbox, turns, outbox.moves),
         )
 
-    def _commands(self, control: Control, decisions: Decisions, log: logging.Logger) -> Commands:
+    def _commands(self, own: Mapping[str, Run], store: Store, log: logging.Logger) -> Commands:
         plugins = [table.plugin.partition(":")[0] for table in self.manifest.components]
-        timeout = self.manifest.limits.hook_timeout
-        found = self.catalogue.chat_commands(plugins)
-        return Commands(found, control, decisions, self.clock, log, timeout)
+        return Commands.of(
+            self.catalogue.chat_commands(plugins),
+            own,
+            store=store,
+            clock=self.clock,
+            log=log,
+            timeout=self.manifest.limits.hook_timeout,
+        )
 
     def _kinds(self) -> dict[str, str]:
         return {

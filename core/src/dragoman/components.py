@@ -5,13 +5,17 @@ from __future__ import annotations
 import argparse
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeAlias, TypeVar
 
 import attrs
 
 from dragoman.hosting import Host
 from dragoman.inspecting import Inspects
 from dragoman.messages import Inbound
+from dragoman.roles import Role
+
+Busy: TypeAlias = Literal["now", "refuse"]
+"""What a command does while a turn of its session runs: it is carried out, or refused."""
 
 ConfigT = TypeVar("ConfigT")
 ProductT_co = TypeVar("ProductT_co", covariant=True)
@@ -68,9 +72,12 @@ class ChatCommand:
 
     ``run`` returns what is shown in answer; a blank text shows nothing. It has
     ``[limits] hook_timeout`` seconds, waits for no turn and starts none. Its failure is told to the
-    person in one line, and logged.
+    person in one line, and logged. ``role`` is the least that may give it. With ``busy="refuse"``
+    it is not carried out while a turn runs or waits where it was given.
     """
 
     name: str = attrs.field(validator=attrs.validators.matches_re(r"[a-z][a-z0-9_]{0,31}"))
     help: str
     run: Callable[[CommandCall], Awaitable[str]]
+    role: Role = Role.USER
+    busy: Busy = "now"

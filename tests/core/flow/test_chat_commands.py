@@ -1,16 +1,17 @@
 """Commands that people give in a chat: answered at once, and no model ever sees them."""
 
 from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
 
 import anyio
 import attrs
 import pytest
 
-from dragoman import ChatCommand, CommandCall, PluginError, hookimpl
-from dragoman.flow.commands import FAILED_NOTICE
-from dragoman.manifest.model import Access
+from dragoman import ChatCommand, CommandCall, Finished, PluginError, Role, TextBlock, hookimpl
+from dragoman.flow.commands import BUSY, FAILED_NOTICE, NOT_YOURS
+from dragoman.manifest.model import Access, Profile
 from dragoman.plugins.catalogue import Catalogue
-from dragoman.testing import StubPlugin
+from dragoman.testing import ScriptedRuntime, StubPlugin
 from stage import Limits, gateway
 
 pytestmark = pytest.mark.anyio
@@ -21,10 +22,15 @@ class Commanding(StubPlugin):
     """A stub with chat commands."""
 
     commands: dict[str, Callable[[CommandCall], Awaitable[str]]] = attrs.field(factory=dict)
+    rules: dict[str, Any] = attrs.field(factory=dict)
+    """Who may give them, and when."""
 
     @hookimpl
     def dragoman_commands(self) -> Iterable[ChatCommand]:
-        return [ChatCommand(name, f"does {name}", run) for name, run in self.commands.items()]
+        return [
+            ChatCommand(name, f"does {name}", run, **self.rules)
+            for name, run in self.commands.items()
+        ]
 
 
 async def dice(call):
@@ -77,6 +83,7 @@ async def test_help_lists_the_commands():
             "/new",
             "/status",
             "/stop",
+            "/whoami",
             "/zoo",
             "/help",
         ]
@@ -144,3 +151,77 @@ async def test_a_long_answer_of_a_command_is_shown_in_parts():
         assert len(shown) > 2
         assert "\n".join(shown) == await report(None)
         assert set(await stage.states("deliveries")) == {"delivered"}
+
+
+async def test_a_command_is_given_by_those_whose_role_may():
+    """B11: others are told, the log says so once, and help does not show it to them."""
+    given = []
+
+    async def note(call):
+        given.append(call.event.sender.id)
+        return "noted"
+
+    access = Access(operators=("stub:8",), owners=("stub:9",), users=("stub:7",))
+    plugin = Commanding(commands={"note": note}, rules={"role": Role.OPERATOR})
+    async with gateway(plugin, access=access) as stage:
+        for user in ("7", "8", "9"):
+            await stage.platform.say("/note", channel=user, user=user)
+            await stage.platform.say("/help", channel=user, user=user)
+            await stage.platform.until_count(2, user)
+        await stage.until_final()
+        assert given == ["8", "9"]
+        assert stage.platform.shown("7")[0] == NOT_YOURS
+        helps = [stage.platform.shown(user)[1] for user in ("7", "8", "9")]
+        assert ["/note" in text for text in helps] == [False, True, True]
+        assert await stage.states("inbound_events", "reason") == [
+            "command /note is for operators",
+            "command /help",
+            *["command /note", "command /help"] * 2,
+        ]
+
+
+async def test_a_command_that_cannot_run_beside_a_turn_is_refused_while_one_runs():
+    """B11: its busy policy is part of the table of commands."""
+    plugin = Commanding(commands={"dice": dice}, rules={"busy": "refuse"})
+    gate = anyio.Event()
+
+    async def slow(request, host):
+        await gate.wait()
+        yield TextBlock("1", "done")
+        yield Finished()
+
+    plugin.runtimes["scripted"] = ScriptedRuntime(slow)
+    async with gateway(plugin) as stage:
+        await stage.platform.say("work", channel="1", user="7")
+        await stage.platform.say("/dice", channel="1", user="7")
+        await stage.platform.until_count(1, "1")
+        assert BUSY in stage.platform.shown("1")
+        gate.set()
+        await stage.until_final()
+        await stage.platform.say("/dice", channel="1", user="7")
+        await stage.until_final()
+        assert stage.platform.shown("1")[-1] == "7 in default rolls a six"
+
+
+@pytest.mark.parametrize(
+    ("allow", "answered"),
+    [
+        (("users",), ["7", "8", "9"]),
+        (("operators",), ["8", "9"]),
+        (("owners",), ["9"]),
+        (("stub:7", "owners"), ["7", "9"]),
+        ((), []),
+    ],
+)
+async def test_a_profile_has_a_rule_of_its_own(allow, answered):
+    """B10: whom the deployment lets in is let in where the profile lets them, too."""
+    access = Access(operators=("stub:8",), owners=("stub:9",), users=("stub:7",))
+    profiles = {"default": Profile(runtime="scripted", allow=allow)}
+    async with gateway(Commanding(), access=access, profiles=profiles) as stage:
+        for user in ("7", "8", "9"):
+            await stage.platform.say("/whoami", channel=user, user=user)
+        await stage.until_final()
+        assert [user for user in ("7", "8", "9") if stage.platform.shown(user)] == answered
+        assert await stage.states("inbound_events", "state") == [
+            "handled" if user in answered else "refused" for user in ("7", "8", "9")
+        ]

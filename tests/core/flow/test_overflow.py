@@ -3,7 +3,7 @@
 import pytest
 
 from dragoman import Failed, FailureKind, Finished, RuntimeFailed, TextBlock, TextDelta
-from dragoman.flow.control import HELP
+from dragoman.flow.registry import OWN
 from dragoman.testing import ScriptedRuntime, StubPlugin
 from stage import gateway
 
@@ -78,7 +78,7 @@ async def test_fc_sto_05_five_turns_that_overflow_leave_the_history_as_it_was(re
 
 async def test_fc_sto_05_the_command_that_the_text_names_ends_the_overflow():
     """FC-STO-05: a history that fills the window by itself is left behind by it."""
-    assert "new" in HELP
+    assert "new" in {entry.name for entry in OWN}
     async with gateway(model(raises)) as stage:
         await stage.platform.say("x" * (WINDOW - 10))
         await stage.until_final()

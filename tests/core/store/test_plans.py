@@ -229,7 +229,7 @@ async def test_turns_that_meet_a_queue_read_no_table_from_end_to_end():
 
 
 async def test_queries_read_no_table_from_end_to_end():
-    """what intake, turns, outbox and runtimes ask; `states` is for `doctor` alone."""
+    """what intake, turns, outbox and runtimes ask; `states` is for `doctor` alone, and `identities` is read once."""
     async with open_sqlite(None) as store:
         await history(store)
         scene = Scene(store, native_prefix="late ")
@@ -272,7 +272,7 @@ async def test_queries_read_no_table_from_end_to_end():
             "granted": store.read.granted("c", "default", "look"),
         }
         queries = {name for name in dir(store.read) if not name.startswith("_")}
-        assert queries == {*asked, "states"}
+        assert queries == {*asked, "states", "identities"}
         for name, query in asked.items():
             said = await statements_of(store, query)
             assert said, name
@@ -313,7 +313,8 @@ async def fill(store, sessions, records):
         [(f"c{n}",) for n in range(sessions)],
     )
     await db.executemany(
-        "INSERT INTO platform_sessions VALUES (?, ?, 'default', 'echo', 0)",
+        "INSERT INTO platform_sessions (id, conversation_id, profile, runtime, created_at)"
+        " VALUES (?, ?, 'default', 'echo', 0)",
         [(f"s{n}", f"c{n}") for n in range(sessions)],
     )
     await db.executemany(

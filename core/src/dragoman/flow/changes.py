@@ -87,7 +87,7 @@ class Changes:
         entry = await door.let_in(stored)
         if entry is None:
             return None
-        routed, rule = entry
+        routed, rule = entry.routed, entry.rule
         if about.said and about.event.kind is Kind.EDIT:
             return await self._edit(stored, about.said, door, routed, rule)
         if about.said and await self._taken_away(about.said):

@@ -1,4 +1,4 @@
-"""The commands that control an agent: stop what runs, begin anew, say how things are.
+"""The commands that control an agent: stop what runs, begin anew, say how things are, and who asks.
 
 They are recognised before any turn and never wait behind one. A stop ends the running turn and
 refuses what waits behind it; what is said after the stop is a new message.
@@ -6,24 +6,19 @@ refuses what waits behind it; what is said after the stop is a new message.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import attrs
 
 from dragoman.clock import Clock
-from dragoman.components import CommandCall
+from dragoman.flow.admission import identity_of
+from dragoman.flow.registry import Given, Run
 from dragoman.flow.turns import Turns
-from dragoman.keys import conversation_key
-from dragoman.manifest.model import Profile
 from dragoman.render.questions import waiting_line
-from dragoman.store.operations import Reset, Stop, Stopped, StoredEvent
+from dragoman.store.operations import Reset, Stop, Stopped
 from dragoman.store.protocol import Store
 
-HELP: Final = {
-    "new": "begin a new conversation; what was said before is no longer used",
-    "status": "say what is going on here",
-    "stop": "stop the answer that is being made, and what waits behind it",
-}
 CONFIRM_SECONDS: Final = 5.0
 """How long a stop waits for the agent to be really down."""
 
@@ -41,39 +36,45 @@ class Control:
     _store: Store
     _clock: Clock
     _turns: Turns
+    _kinds: Mapping[str, str]
+    """The kind of each platform instance."""
 
-    async def run(self, stored: StoredEvent, call: CommandCall, profile: Profile) -> str:
-        """Carry out a command; return what is shown in answer."""
-        event = stored.inbound
-        key = conversation_key(event.address, event.sender, profile.scope)
-        session_id = await self._store.read.session(key, call.profile, profile.runtime)
-        if call.name == "status":
-            return await self._status(session_id)
-        found = await self._store.apply(
+    @property
+    def runs(self) -> dict[str, Run]:
+        """What carries out the commands, by their names."""
+        return {
+            "new": self._new,
+            "status": self._status,
+            "stop": self._stop,
+            "whoami": self._whoami,
+        }
+
+    async def _cleared(self, given: Given) -> Stopped:
+        """Refuse what waits in a session, and name its turn."""
+        event = given.event
+        return await self._store.apply(
             Stop(
-                session_id=session_id or "",
-                event_id=stored.id,
+                session_id=given.session_id,
+                event_id=given.stored.id,
                 lane=event.address.lane,
                 sender=event.sender.id,
             )
         )
-        return await (self._stop if call.name == "stop" else self._new)(
-            session_id or "", stored.id, found
-        )
 
-    async def _stop(self, session_id: str, event_id: int, found: Stopped) -> str:
-        del event_id
-        if not await self._down(session_id, found):
+    async def _stop(self, given: Given) -> str:
+        found = await self._cleared(given)
+        if not await self._down(given.session_id, found):
             return UNCONFIRMED + _dropped(found)
         if not found.turn_id and not found.dropped:
             return IDLE
         return "Stopped." + _dropped(found)
 
-    async def _new(self, session_id: str, event_id: int, found: Stopped) -> str:
+    async def _new(self, given: Given) -> str:
+        found, session_id = await self._cleared(given), given.session_id
         if not await self._down(session_id, found):
             return UNCONFIRMED + " The conversation goes on as it was." + _dropped(found)
         fresh = not session_id or await self._store.apply(
-            Reset(session_id=session_id, event_id=event_id)
+            Reset(session_id=session_id, event_id=given.stored.id)
         )
         if not fresh:
             return "Something new has begun here meanwhile, so the conversation goes on as it was."
@@ -84,8 +85,15 @@ class Control:
             return True
         return await self._turns.stop(session_id, found.turn_id, "stopped", CONFIRM_SECONDS)
 
-    async def _status(self, session_id: str | None) -> str:
-        if session_id is None:
+    async def _whoami(self, given: Given) -> str:
+        """Say by what the manifest names the one who asks; it is nobody else's business."""
+        sender, profile = given.event.sender, given.routed.name
+        identity = identity_of(self._kinds[given.event.address.platform], sender)
+        return f"You are `{identity}`: {given.role.value}. Profile here: `{profile}`."
+
+    async def _status(self, given: Given) -> str:
+        session_id = given.session_id
+        if not session_id:
             return IDLE
         running = await self._store.read.running(session_id)
         waiting = await self._store.read.queued(session_id, 1000)

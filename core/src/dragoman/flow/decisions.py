@@ -14,26 +14,23 @@ from typing import Final
 import attrs
 
 from dragoman.clock import Clock
-from dragoman.components import CommandCall
 from dragoman.errors import StoreUnavailable
 from dragoman.flow.admission import identity_of
 from dragoman.flow.cards import DATA, Cards
 from dragoman.flow.notices import notice_to
 from dragoman.flow.presses import NO_BUTTON
+from dragoman.flow.registry import Given, Run
 from dragoman.flow.turns import Turns
 from dragoman.manifest.model import Profile
 from dragoman.messages import Inbound
 from dragoman.outbox.outbox import Outbox
 from dragoman.render.questions import ALWAYS, decided_line, waiting_line
+from dragoman.roles import Role
 from dragoman.states import ApprovalState, EventState
 from dragoman.store.codec import lane_column
 from dragoman.store.operations import Approval, Decide, EndWaiting, Expire, StoredEvent
 from dragoman.store.protocol import Store
 
-HELP: Final = {
-    "approve": "let a tool run that waits for a decision; with `always`, it need not ask here again",
-    "deny": "do not let it run; what you add is the reason that the agent is told",
-}
 _NAME: Final = re.compile("[0-9a-f]{8}")
 """How questions are called."""
 
@@ -76,23 +73,28 @@ class Decisions:
     _profiles: Mapping[str, Profile]
     _kinds: Mapping[str, str]
     """The kind of each platform instance."""
-    _owners: frozenset[str]
 
-    async def command(self, stored: StoredEvent, call: CommandCall) -> str:
+    @property
+    def runs(self) -> dict[str, Run]:
+        """What carries out the commands, by their names."""
+        return {"approve": self._command, "deny": self._command}
+
+    async def _command(self, given: Given) -> str:
         """Decide as a person says; return what is shown in answer."""
-        found = await self._meant(stored, call.arguments)
+        stored, role = given.stored, given.role
+        found = await self._meant(stored, given.call.arguments)
         if isinstance(found, str):
             return found
         approval, rest = found
-        if call.name == "deny":
-            told = await self._decide(stored, approval, ApprovalState.DENIED, rest)
-        elif rest.lower() in {"", ALWAYS}:
-            told = await self._decide(stored, approval, ApprovalState.APPROVED, rest.lower())
+        if given.call.name == "deny":
+            told = await self._decide(stored, role, approval, ApprovalState.DENIED, rest)
+        elif (word := rest.lower()) in {"", ALWAYS}:
+            told = await self._decide(stored, role, approval, ApprovalState.APPROVED, word)
         else:
             return UNCLEAR
         return told.told
 
-    async def pressed(self, stored: StoredEvent) -> Told | None:
+    async def pressed(self, stored: StoredEvent, role: Role) -> Told | None:
         """Decide as a button of a question says; return what came of it, or ``None`` where the
         button is none of a question's."""
         event = stored.inbound
@@ -103,17 +105,22 @@ class Decisions:
         if card is None or not self._cards.holds(card, event):
             self._log.warning("event %d: no question has the button that it names", stored.id)
             return Told(EventState.REFUSED, "no such button", NO_BUTTON)
-        told = await self._decide(stored, card.approval, *_MEANS[found[2]])
+        told = await self._decide(stored, role, card.approval, *_MEANS[found[2]])
         edits = self._outbox.exit(event.address).platform.capabilities.edit
         return attrs.evolve(told, told="") if told.state is EventState.HANDLED and edits else told
 
     async def _decide(
-        self, stored: StoredEvent, approval: Approval, verdict: ApprovalState, reason: str
+        self,
+        stored: StoredEvent,
+        role: Role,
+        approval: Approval,
+        verdict: ApprovalState,
+        reason: str,
     ) -> Told:
         """Decide on a question: the one way for all who want to. Some may not, some are late."""
         event, asked = stored.inbound, approval.question
         asker = await self._store.read.turn_inputs(approval.turn_id)
-        if not self._may(event, approval, asker):
+        if not self._may(event, role, approval, asker):
             self._log.warning("event %d: decision on %s refused", stored.id, asked.id)
             return Told(EventState.REFUSED, f"may not decide on {asked.id}", NOT_YOURS)
         decided = await self._store.apply(
@@ -211,15 +218,17 @@ class Decisions:
         lanes = [self._outbox.moves.now(one.inbound.address).lane for one in inputs]
         return event.address.lane in lanes
 
-    def _may(self, event: Inbound, approval: Approval, inputs: Sequence[StoredEvent]) -> bool:
+    def _may(
+        self, event: Inbound, role: Role, approval: Approval, inputs: Sequence[StoredEvent]
+    ) -> bool:
         """Whether the sender of an event is among those whom the profile lets decide."""
         profile = self._profiles.get(approval.profile)
         kind = self._kinds[event.address.platform]
         if profile is None or not event.sender.id:
             return False
         allowed = set(profile.approvers)
-        if "owners" in allowed:
-            allowed |= self._owners
+        if any(f"{one.value}s" in allowed and role.includes(one) for one in Role):
+            return True
         if "requester" in allowed:
             allowed |= {identity_of(kind, one.inbound.sender) for one in inputs}
         return self._identity(event) in allowed

@@ -19,6 +19,7 @@ from dragoman.flow.holds import joined
 from dragoman.flow.notices import notice_to
 from dragoman.flow.parts import parts_of
 from dragoman.flow.presses import NO_BUTTON, NOT_ADMITTED, Presses
+from dragoman.flow.registry import Given
 from dragoman.flow.routing import Routed, Router
 from dragoman.flow.throttle import Throttle
 from dragoman.flow.turnhost import turn_input
@@ -26,12 +27,13 @@ from dragoman.flow.turns import Turns
 from dragoman.hookspecs import ConversationView, Drop
 from dragoman.keys import conversation_key
 from dragoman.manifest.model import Limits
-from dragoman.messages import Inbound, Kind
+from dragoman.messages import Inbound, Kind, Place
 from dragoman.outbox.moves import Moves
 from dragoman.outbox.outbox import Outbox
 from dragoman.plugins.hooktable import HookTable
 from dragoman.protocols import EncodedInput, Runtime
 from dragoman.render.text import sanitise
+from dragoman.roles import Role
 from dragoman.states import EventState
 from dragoman.store.operations import Accept, Delivery, Merge, Settle, StoredEvent
 from dragoman.store.protocol import Store
@@ -45,6 +47,15 @@ UNAVAILABLE_NOTICE: Final = (
 FULL_NOTICE: Final = (
     "Too many messages are waiting here, so this one was not taken. Please send it again later."
 )
+
+
+@attrs.frozen
+class Entry:
+    """Who was let in: to which profile, by which rule, and as what."""
+
+    routed: Routed
+    rule: str
+    role: Role
 
 
 @attrs.define(eq=False)
@@ -87,29 +98,29 @@ class Door:
         if event.twin and (said := await self._changes.twin(stored)):
             return await self.end(stored, EventState.MERGED, f"part of {said.stored.id}")
         if entry := await self.let_in(stored):
-            await self._message(stored, *entry)
+            await self._message(stored, entry)
         return None
 
     async def _press(self, stored: StoredEvent) -> None:
         event, entry = stored.inbound, await self.let_in(stored)
         if entry is None:
             return self._presses.answer(event, NOT_ADMITTED)
-        if decided := await self._decisions.pressed(stored):
+        if decided := await self._decisions.pressed(stored, entry.role):
             notice = "" if self._presses.answers(event) else decided.told
-            await self.end(stored, decided.state, decided.reason, entry[1], notice)
+            await self.end(stored, decided.state, decided.reason, entry.rule, notice)
             return self._presses.answer(event, decided.told)
         said = await self._presses.said(stored)
         self._presses.answer(event, "" if said else NO_BUTTON)
         if said is None:
             reason = "no such button any more"
             self._log.info("event %d: %s", stored.id, reason, extra=_ids(stored))
-            return await self.end(stored, EventState.IGNORED, reason, entry[1])
-        return await self._message(said, *entry)
+            return await self.end(stored, EventState.IGNORED, reason, entry.rule)
+        return await self._message(said, entry)
 
-    async def let_in(self, stored: StoredEvent) -> tuple[Routed, str] | None:
-        """Return the profile of an event and the rule that admits it, or end it."""
+    async def let_in(self, stored: StoredEvent) -> Entry | None:
+        """Return how an event is let in, or end it."""
         event = stored.inbound
-        verdict = await self._admission.decide(event, "", ())
+        verdict = await self._admission.decide(event)
         routed = await self._route(event) if verdict.allowed else None
         if not verdict.allowed:
             await self.refuse(stored, verdict.reason)
@@ -118,9 +129,9 @@ class Door:
         elif event.kind is Kind.MESSAGE and not await self._spoken_to(stored, routed):
             await self.end(stored, EventState.IGNORED, NOT_ADDRESSED, verdict.reason)
         else:
-            verdict = await self._admission.decide(event, routed.name, (routed.name,))
+            verdict = await self._admission.decide(event, routed)
             if verdict.allowed:
-                return routed, verdict.reason
+                return Entry(routed, verdict.reason, verdict.role)
             await self.refuse(stored, verdict.reason)
         return None
 
@@ -130,8 +141,8 @@ class Door:
 
     @property
     def chat_commands(self) -> list[tuple[str, str]]:
-        """All commands by name, each with its line of help."""
-        return self._commands.listed
+        """The commands that everybody may give who is let in, each with its line of help."""
+        return [(entry.name, entry.help) for entry in self._commands.listed()]
 
     def is_command(self, event: Inbound) -> bool:
         """Whether an event is a command, and so never waits for more."""
@@ -151,6 +162,8 @@ class Door:
 
     async def _spoken_to(self, stored: StoredEvent, routed: Routed) -> bool:
         event, profile = stored.inbound, routed.profile
+        if profile.trigger == "off" and event.address.place is not Place.DM:
+            return False
         if event.addressed or profile.trigger == "all":
             return True
         key = conversation_key(event.address, event.sender, profile.scope)
@@ -166,17 +179,20 @@ class Door:
         changed = await self._hooks.inbound(event, view)
         return changed if isinstance(changed, Drop) else sanitise(changed.text)
 
-    async def _message(self, stored: StoredEvent, routed: Routed, rule: str) -> None:
+    async def _message(self, stored: StoredEvent, entry: Entry) -> None:
         event = stored.inbound
         if self._age(event) > self._limits.freshness:
             return await self.end(
-                stored, EventState.EXPIRED, "older than freshness", rule, EXPIRED_NOTICE
+                stored, EventState.EXPIRED, "older than freshness", entry.rule, EXPIRED_NOTICE
             )
-        call = self._commands.match(event, event.text, routed.name)
+        call = self._commands.match(event, event.text, entry.routed.name)
         if excess := self._throttle.excess(stored, call):
-            return await self.end(stored, excess.state, excess.reason, rule, excess.notice)
-        if call is not None:
-            return await self._command(stored, call, routed, rule)
+            return await self.end(stored, excess.state, excess.reason, entry.rule, excess.notice)
+        return await (self._command(stored, call, entry) if call else self._say(stored, entry))
+
+    async def _say(self, stored: StoredEvent, entry: Entry) -> None:
+        """Hand a message to its session."""
+        event, routed, rule = stored.inbound, entry.routed, entry.rule
         text = await self.changed(event, routed)
         if isinstance(text, Drop):
             await self.refuse(stored, text.reason, rule)
@@ -184,7 +200,6 @@ class Door:
             noted, notes = await self._changes.notes(event, routed)
             event = attrs.evolve(event, text=text, notes=notes)
             await self._admit(stored, event, noted, routed, rule)
-        return None
 
     async def _admit(
         self, stored: StoredEvent, event: Inbound, noted: int, routed: Routed, rule: str
@@ -262,17 +277,20 @@ class Door:
             Merge(event_id=target, inbound=inbound, parts=(stored.id,), item=item)
         )
 
-    async def _command(
-        self, stored: StoredEvent, call: CommandCall, routed: Routed, rule: str
-    ) -> None:
+    async def _command(self, stored: StoredEvent, call: CommandCall, entry: Entry) -> None:
         """Answer a command. It is recorded as handled with its answer: run once, told once.
 
         A crash in between runs it again, as people would who got no answer.
         """
-        answer = await self._commands.run(stored, call, routed.profile)
-        reason = f"command /{call.name}"
-        shown = answer if answer.strip() else ""
-        await self.end(stored, EventState.HANDLED, reason, rule, shown)
+        event, routed = stored.inbound, entry.routed
+        key = conversation_key(event.address, event.sender, routed.profile.scope)
+        found = await self._store.read.session(key, routed.name, routed.profile.runtime)
+        done = await self._commands.run(
+            Given(stored=stored, call=call, routed=routed, role=entry.role, session_id=found or "")
+        )
+        if done.said:
+            return await self._say(attrs.evolve(stored, inbound=done.said), entry)
+        return await self.end(stored, done.state, done.reason, entry.rule, done.shown)
 
     async def expire_waiting(self) -> None:
         """End what has waited for its turn too long, as after days without a gateway."""

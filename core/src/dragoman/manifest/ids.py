@@ -15,7 +15,7 @@ from dragoman.manifest.problems import UnusableError, expect
 
 CheckId: TypeAlias = Callable[[str, str], str | None]
 
-ACCESS_LISTS: Final = ("owners", "users", "channels", "bots")
+ACCESS_LISTS: Final = ("owners", "operators", "users", "roles", "channels", "bots")
 ROUTE_IDS: Final = ("workspace", "channel", "thread", "user")
 
 _NUMBER: Final = re.compile(r"-?[0-9]+")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,10 +16,18 @@ def _help(text: str) -> dict[str, str]:
     return {"help": text}
 
 
-def _is_approver(_: object, __: attrs.Attribute[str], value: str) -> None:
-    if value not in {"requester", "owners"} and not all(value.partition(":")):
-        msg = 'must be requester, owners, or a person as kind:id, as in "telegram:12345678"'
-        raise ValueError(msg)
+_ROLES = ("owners", "operators", "users")
+
+
+def _names_people(*words: str) -> Callable[[object, attrs.Attribute[str], str], None]:
+    """Return a validator of one entry: one of these words, or a person."""
+
+    def check(_: object, __: attrs.Attribute[str], value: str) -> None:
+        if value not in words and not all(value.partition(":")):
+            msg = f'must be {", ".join(words)}, or a person as kind:id, as in "telegram:12345678"'
+            raise ValueError(msg)
+
+    return check
 
 
 @attrs.frozen(kw_only=True)
@@ -69,12 +77,20 @@ class Profile:
             "an empty text among them stands for an answer without text"
         ),
     )
+    allow: tuple[str, ...] = attrs.field(
+        default=("users",),
+        validator=deep_iterable(_names_people(*_ROLES)),
+        metadata=_help(
+            "whom this profile answers, of those that [access] lets in: owners, owners and "
+            "operators (operators), all (users), and people as kind:id"
+        ),
+    )
     approvers: tuple[str, ...] = attrs.field(
         default=("requester", "owners"),
-        validator=deep_iterable(_is_approver),
+        validator=deep_iterable(_names_people("requester", "owners", "operators")),
         metadata=_help(
             "who may decide about tool calls that ask: the one whose message is being answered "
-            "(requester), the owners, and people as kind:id"
+            "(requester), the owners, owners and operators (operators), and people as kind:id"
         ),
     )
     approval_timeout: float = attrs.field(
@@ -82,9 +98,11 @@ class Profile:
         validator=ge(1),
         metadata=_help("seconds after which a question that nobody answered counts as denied"),
     )
-    trigger: Literal["addressed", "all"] = attrs.field(
+    trigger: Literal["addressed", "all", "off"] = attrs.field(
         default="addressed",
-        metadata=_help("which group messages are answered: those that address the bot, or all"),
+        metadata=_help(
+            "which group messages are answered: those that address the bot, all, or none (off)"
+        ),
     )
 
 
@@ -109,8 +127,18 @@ class Access:
     owners: tuple[str, ...] = attrs.field(
         default=(), metadata=_help("people who may everything, as kind:id")
     )
+    operators: tuple[str, ...] = attrs.field(
+        default=(),
+        metadata=_help("people who may look after it in chats, and let others in, as kind:id"),
+    )
     users: tuple[str, ...] = attrs.field(
         default=(), metadata=_help("people who may talk to the agents, as kind:id")
+    )
+    roles: tuple[str, ...] = attrs.field(
+        default=(),
+        metadata=_help(
+            "roles of a platform whose members may talk to the agents, as kind:workspace:role"
+        ),
     )
     channels: tuple[str, ...] = attrs.field(
         default=(),

@@ -50,10 +50,12 @@ async def migrate(db: aiosqlite.Connection, path: Path | None) -> None:
         raise SchemaTooNew(path or Path(":memory:"), found, VERSION)
     if path and 0 < found < VERSION:
         await back_up(db, path, f"schema{found}")
+    await db.execute_fetchall("PRAGMA foreign_keys = OFF")  # a step may build a table anew
     for number in range(found, VERSION):
         await db.executescript(
             f"BEGIN IMMEDIATE;\n{STEPS[number]}\nPRAGMA user_version = {number + 1};\nCOMMIT;"
         )
+    await db.execute_fetchall("PRAGMA foreign_keys = ON")
 
 
 async def _one(db: aiosqlite.Connection, sql: str) -> int:

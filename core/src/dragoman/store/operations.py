@@ -23,6 +23,7 @@ from dragoman.store.values import Adoption as Adoption
 from dragoman.store.values import Approval as Approval
 from dragoman.store.values import Card as Card
 from dragoman.store.values import Delivery as Delivery
+from dragoman.store.values import Identity as Identity
 from dragoman.store.values import KnownPart as KnownPart
 from dragoman.store.values import Operation as Operation
 from dragoman.store.values import Question as Question

@@ -80,7 +80,8 @@ class Past:
             JOIN platform_sessions AS s ON s.conversation_id = k.conversation_id
             JOIN inbound_events AS e ON e.session_id = s.id AND e.state = 'noted'
             WHERE k.platform = ? AND k.workspace = ? AND k.channel = ? AND k.thread = ?
-              AND k.user = ? AND s.profile = ? AND s.runtime = ? AND json_valid(e.event)
+              AND k.user = ? AND s.profile = ? AND s.runtime = ? AND s.current = 1
+              AND json_valid(e.event)
             ORDER BY e.id DESC LIMIT ?
             """,
             (*attrs.astuple(key), profile, runtime, limit),

@@ -12,7 +12,7 @@ from dragoman.store.codec import dump, event_from_json, storable
 from dragoman.store.deliveries import COLUMNS as DELIVERY
 from dragoman.store.deliveries import delivery_from_row
 from dragoman.store.operations import Approval, Card, StoredEvent
-from dragoman.store.past import Past
+from dragoman.store.people import People
 from dragoman.store.transaction import Row
 
 _CARD: Final = f"""
@@ -32,7 +32,7 @@ def _card_from_row(row: Row) -> Card:
 
 
 @attrs.frozen
-class Questions(Past):
+class Questions(People):
     """A part of `dragoman.store.reads.Reads`."""
 
     async def decided(self, limit: int, platforms: Collection[str] | None = None) -> Sequence[str]:

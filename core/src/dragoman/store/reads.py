@@ -85,7 +85,7 @@ class Reads(Questions):
             SELECT s.id FROM conversation_keys AS k
             JOIN platform_sessions AS s ON s.conversation_id = k.conversation_id
             WHERE k.platform = ? AND k.workspace = ? AND k.channel = ? AND k.thread = ?
-              AND k.user = ? AND s.profile = ? AND s.runtime = ?
+              AND k.user = ? AND s.profile = ? AND s.runtime = ? AND s.current = 1
             """,
             (key.platform, key.workspace, key.channel, key.thread, key.user, profile, runtime),
         )

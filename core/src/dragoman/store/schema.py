@@ -256,6 +256,55 @@ STEPS: Final[tuple[str, ...]] = (
     DROP INDEX approvals_decided;
     CREATE INDEX approvals_decided ON approvals (event_id) WHERE event_id IS NOT NULL;
     """,
+    # 10: accounts of people and what they may, one-time codes, sessions that are set aside
+    """
+    CREATE TABLE identities (
+        identity TEXT NOT NULL PRIMARY KEY,
+        person TEXT NOT NULL,
+        role TEXT NOT NULL DEFAULT '',
+        label TEXT NOT NULL DEFAULT '',
+        changed_by TEXT NOT NULL,
+        changed_at REAL NOT NULL
+    ) WITHOUT ROWID;
+    CREATE INDEX identities_of_person ON identities (person);
+    CREATE TABLE codes (
+        selector TEXT NOT NULL PRIMARY KEY,
+        purpose TEXT NOT NULL,
+        identity TEXT NOT NULL,
+        salt TEXT NOT NULL,
+        hash TEXT NOT NULL,
+        label TEXT NOT NULL DEFAULT '',
+        asked INTEGER NOT NULL DEFAULT 1,
+        made_at REAL NOT NULL,
+        expires_at REAL NOT NULL,
+        UNIQUE (purpose, identity)
+    ) WITHOUT ROWID;
+    CREATE INDEX codes_by_age ON codes (expires_at);
+    CREATE TABLE attempts (
+        actor TEXT NOT NULL PRIMARY KEY,
+        failures INTEGER NOT NULL,
+        since REAL NOT NULL,
+        locked_until REAL NOT NULL DEFAULT 0
+    ) WITHOUT ROWID;
+    CREATE TABLE sessions_with_titles (
+        id TEXT NOT NULL PRIMARY KEY,
+        conversation_id TEXT NOT NULL REFERENCES conversations (id),
+        profile TEXT NOT NULL,
+        runtime TEXT NOT NULL,
+        created_at REAL NOT NULL,
+        title TEXT NOT NULL DEFAULT '',
+        current INTEGER NOT NULL DEFAULT 1,
+        made_by INTEGER
+    ) WITHOUT ROWID;
+    INSERT INTO sessions_with_titles (id, conversation_id, profile, runtime, created_at)
+    SELECT id, conversation_id, profile, runtime, created_at FROM platform_sessions;
+    DROP TABLE platform_sessions;
+    ALTER TABLE sessions_with_titles RENAME TO platform_sessions;
+    CREATE UNIQUE INDEX current_session ON platform_sessions (conversation_id, profile, runtime)
+        WHERE current = 1;
+    CREATE INDEX sessions_of_conversation ON platform_sessions (conversation_id, profile, runtime);
+    CREATE INDEX sessions_made_by ON platform_sessions (made_by) WHERE made_by IS NOT NULL;
+    """,
 )
 
 VERSION: Final = len(STEPS)

@@ -51,7 +51,7 @@ async def _find(tx: Transaction, batch: Sequence[Accept]) -> dict[int, SessionRo
         JOIN conversation_keys AS k ON k.platform = value ->> 0 AND k.workspace = value ->> 1
             AND k.channel = value ->> 2 AND k.thread = value ->> 3 AND k.user = value ->> 4
         JOIN platform_sessions AS s ON s.conversation_id = k.conversation_id
-            AND s.profile = value ->> 5 AND s.runtime = value ->> 6
+            AND s.profile = value ->> 5 AND s.runtime = value ->> 6 AND s.current = 1
         """,
         [_wanted(op) for op in batch],
     )

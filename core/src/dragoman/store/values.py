@@ -9,6 +9,7 @@ from typing import ClassVar, Generic, TypeVar
 import attrs
 
 from dragoman.messages import Address, Button, Inbound
+from dragoman.roles import Role
 from dragoman.states import ApprovalState, DeliveryState, EventState
 
 ResultT_co = TypeVar("ResultT_co", covariant=True)
@@ -194,3 +195,17 @@ class Card:
     approval: Approval
     delivery: Delivery
     name: str = ""
+
+
+@attrs.frozen
+class Identity:
+    """An account of a person, named as in the manifest, ``kind:id``.
+
+    Linked accounts have the same ``person``. ``role`` is what pairing gave, ``label`` how the
+    account called itself then: never identity.
+    """
+
+    identity: str
+    person: str
+    role: Role | None = None
+    label: str = attrs.field(default="", repr=False)
