@@ -173,7 +173,7 @@ async def test_a_message_that_is_only_passed_on_gives_no_command():
     async with gateway() as stage:
         await stage.platform.say("/new", forwarded="a stranger")
         await stage.until("inbound_events", ["answered"])
-        assert stage.runtime.requests[0].inputs[0].words == "[forwarded from a stranger]\n/new"
+        assert stage.runtime.requests[0].inputs[0].words == "[forwarded from a stranger]\n> /new"
 
 
 PLACES = {
