@@ -68,8 +68,7 @@ class Target:
         return [
             record.getMessage()
             for record in self.log.records
-            if record.name.startswith("dragoman")
-            and getattr(record, "event", "") == str(event)
+            if (record.name.startswith("dragoman") and getattr(record, "event", "") == str(event))
             or f"event {event}:" in record.getMessage()
         ]
 
@@ -110,7 +109,7 @@ def target(wire: Wire, caplog: pytest.LogCaptureFixture) -> Attack:
         answer: str = "hello", access: Access | None = None, **manifest: Any
     ) -> AsyncIterator[Target]:
         ran: list[str] = []
-        plugin = OnWire(wire, runtimes={"scripted": scripted(answer, ran)})
+        plugin = OnPlatform(wire.open, runtimes={"scripted": scripted(answer, ran)})
         access = access or Access(users=tuple(map(listed, wire.users)))
         async with gateway(plugin, access=access, **manifest) as stage:
             await wire.fake.reached(wire.connected)
@@ -144,21 +143,24 @@ def scripted(answer: str, ran: list[str]) -> ScriptedRuntime:
     return ScriptedRuntime(script, capabilities=CAN)
 
 
-@attrs.define(eq=False)
-class OnWire(StubPlugin):
-    """A plugin whose one platform is the real one of a wire."""
+class OnPlatform(StubPlugin):
+    """A plugin whose one platform is a real one."""
 
-    wire: Any = None
-
-    def __init__(self, wire: Any, **more: Any) -> None:
-        self.__attrs_init__(**more)
-        self.wire = wire
+    def __init__(self, opens: Callable[[Any], Any], **more: Any) -> None:
+        super().__init__(**more)
+        self.opens = opens
 
     @hookimpl
     def dragoman_platforms(self) -> Any:
         @asynccontextmanager
         async def opened(config: Any, host: Any) -> AsyncIterator[Any]:
-            async with self.wire.open(host) as platform:
+            del config
+            async with self.opens(host) as platform:
                 yield platform
 
         yield Component("stub", StubConfig, opened)
+
+
+@pytest.fixture
+def on_platform() -> type[OnPlatform]:
+    return OnPlatform
