@@ -33,7 +33,8 @@ _COMMAND: Final = re.compile(
 class Outcome:
     """What came of a command: for its event's row, and for the person.
 
-    ``said`` is the message that the event goes on as, for commands that say something.
+    ``said`` is the message that the event goes on as, for commands that say something. One that is
+    still `received` is to be decided on again when its session is free.
     """
 
     state: EventState
@@ -83,8 +84,10 @@ class Commands:
         return made
 
     def match(self, event: Inbound, text: str, profile: str) -> CommandCall | None:
-        """Return the call that a message is, if it is one; what is only passed on gives none."""
-        found = None if event.forwarded else _COMMAND.fullmatch(text)
+        """Return the call that a message is, if it is one; what is only passed on gives none, and
+        what a bot says gives none."""
+        words = event.forwarded or event.sender.bot
+        found = None if words else _COMMAND.fullmatch(text)
         if found is None or found.group(1).lower() not in self._entries:
             return None
         return CommandCall(
@@ -104,7 +107,9 @@ class Commands:
         if not given.role.includes(entry.role):
             self._log.warning("event %d: %s refused", given.stored.id, name)
             return Outcome(EventState.REFUSED, f"{name} is for {entry.role.value}s", NOT_YOURS)
-        if entry.busy == "refuse" and await self._store.read.running(given.session_id):
+        if entry.busy != "now" and await self._store.read.running(given.session_id):
+            if entry.busy == "queue":
+                return Outcome(EventState.RECEIVED, f"{name} waits")
             return Outcome(EventState.REFUSED, f"{name} while a turn runs", BUSY)
         answer = await self._runs[entry.name](given)
         if isinstance(answer, Inbound):
