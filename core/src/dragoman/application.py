@@ -26,6 +26,7 @@ from dragoman.flow.door import Door
 from dragoman.flow.fetched import Fetched, largest_of
 from dragoman.flow.intake import Intake
 from dragoman.flow.leases import Leases
+from dragoman.flow.pastsessions import PastSessions
 from dragoman.flow.people import People
 from dragoman.flow.presses import Presses
 from dragoman.flow.recovery import Recovery, Starts, refuse_steering
@@ -306,7 +307,11 @@ class Application:
             router=router,
             hooks=hooks,
             commands=self._commands(
-                Control(store, self.clock, turns, kinds).runs | decisions.runs, store, log
+                Control(store, self.clock, turns, kinds).runs
+                | decisions.runs
+                | PastSessions(store, self.clock).runs,
+                store,
+                log,
             ),
             kinds=kinds,
             runtimes=runtimes,
