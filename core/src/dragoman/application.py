@@ -309,7 +309,7 @@ class Application:
             commands=self._commands(
                 Control(store, self.clock, turns, kinds).runs
                 | decisions.runs
-                | PastSessions(store, self.clock).runs,
+                | PastSessions(store, self.clock, runtimes).runs,
                 store,
                 log,
             ),

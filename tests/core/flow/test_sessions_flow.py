@@ -178,4 +178,4 @@ async def test_what_waits_goes_along_into_a_new_session():
         await clock.advance(1)
         await stage.quiet()
         assert stage.platform.shown()[-2:] == ["dogs", "dogs and?"]
-        assert await stage.states("agent_runs") == ["succeeded", "cancelled", *["succeeded"] * 2]
+        assert sorted(await stage.states("agent_runs")) == ["cancelled", *["succeeded"] * 3]

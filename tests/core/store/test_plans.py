@@ -119,6 +119,7 @@ STATEMENTS = {
     ops.Reset: 7,
     ops.Resume: 4,
     ops.Rename: 1,
+    ops.Undo: 5,
     ops.Renew: 1,
     ops.Recover: 7,
     ops.OpenPart: 2,

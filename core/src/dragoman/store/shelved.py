@@ -27,6 +27,10 @@ class Shelved(Past):
                     SELECT min(d.number) FROM agent_runs AS r
                     JOIN deliveries AS d ON d.turn_id = r.id WHERE r.session_id = s.id
                 ) AS first, (
+                    SELECT min(d.number) FROM agent_runs AS r
+                    JOIN deliveries AS d ON d.turn_id = r.id
+                    WHERE r.session_id = s.id AND r.undone_by IS NULL
+                ) AS told, (
                     SELECT max(d.number) FROM agent_runs AS r
                     JOIN deliveries AS d ON d.turn_id = r.id WHERE r.session_id = s.id
                 ) AS last
@@ -39,7 +43,7 @@ class Shelved(Past):
                 coalesce((
                     SELECT iif(json_valid(e.event), e.event ->> '$.text', '')
                     FROM deliveries AS d JOIN inbound_events AS e ON e.turn_id = d.turn_id
-                    WHERE d.number = m.first ORDER BY e.id LIMIT 1
+                    WHERE d.number = m.told ORDER BY e.id LIMIT 1
                 ), ''), coalesce((
                     SELECT r.started_at FROM deliveries AS d JOIN agent_runs AS r
                     ON r.id = d.turn_id WHERE d.number = m.last

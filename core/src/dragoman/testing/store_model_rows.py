@@ -81,6 +81,7 @@ class ModelTurn:
     """By model."""
     saved: str | None = None
     """What a pause has kept, until something is done that cannot be repeated."""
+    undone_by: int | None = None
 
     def move(self, state: TurnState) -> None:
         """Change the state, along an edge."""

@@ -68,6 +68,7 @@ class ClaudeRuntime:
             approve=True,
             journal=True,
             fenced=self._config.transcripts == "store",
+            history=(history.NAMESPACE,),
         )
 
     async def probe(self) -> Sequence[Finding]:
