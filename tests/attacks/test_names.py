@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import anyio
 import attrs
 import pytest
 
@@ -127,11 +128,9 @@ async def test_fc_att_02_a_file_is_called_what_it_likes(
             assert Path(file.name).name == file.name not in {"", ".", ".."}
             assert file.path.read_bytes() == b"content"
         assert files or not isinstance(wire, TelegramWire)
-    assert inside(tmp_path) == ["data"]
-
-
-def inside(folder: Path) -> list[str]:
-    return [one.name for one in folder.iterdir()]
+    assert [path async for path in anyio.Path(tmp_path).iterdir()] == [
+        anyio.Path(tmp_path / "data")
+    ]
 
 
 def send_file(wire: Any, room: str, name: str) -> None:

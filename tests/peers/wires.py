@@ -95,6 +95,8 @@ class TelegramWire:
     def __attrs_post_init__(self) -> None:
         self.rooms = [str(-1001500000001 - number) for number in range(self.count)]
         self.users = tuple(f"telegram:{person}" for person in self.people)
+        for person, name in zip(self.people, NAMES, strict=True):
+            self.fake.person(person, name)
         for room in self.rooms:
             self.fake.add_chat(int(room), "supergroup", "Team")
 
@@ -115,7 +117,7 @@ class TelegramWire:
         return open_telegram(config, host)
 
     def connected(self) -> bool:
-        return bool(self.fake.calls_of("getUpdates"))
+        return any(call.stage == "arrived" for call in self.fake.calls_of("getUpdates"))
 
     def say(self, room: str, text: str) -> None:
         self.fake.say(int(room), self.people[ADA], f"@{USERNAME} {text}")
@@ -227,7 +229,7 @@ class SlackWire:
 
     def __attrs_post_init__(self) -> None:
         for person, name in zip(self.people, NAMES, strict=True):
-            self.fake.person(person, name.lower(), name)
+            self.fake.person(person, name, name)
         self.users = tuple(f"slack:{self.fake.team.id}:{person}" for person in self.people)
         names = [f"room{number}" for number in range(self.count)]
         self.rooms = [self.fake.channel(name, *self.people) for name in names]
