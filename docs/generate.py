@@ -1,4 +1,5 @@
-"""Writes what follows from code: ``docs/hooks.md``, ``docs/manifest.md``, tables in READMEs.
+"""Writes what follows from code: ``docs/hooks.md``, ``docs/manifest.md``, ``docs/commands.md``,
+tables in READMEs.
 
 ``make docs`` runs it; a test compares what it would write with what is there.
 """
@@ -14,6 +15,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import attrs
 
 from dragoman import Capabilities, FileLimits, PlainDialect, Rate, Secret
+from dragoman.flow.registry import OWN
 from dragoman.hookspecs import Behaviour, Registration
 from dragoman.keys import ScopeRule
 from dragoman.manifest.model import Access, DeliveryRules, Limits, Manifest, Network, Profile, Route
@@ -56,6 +58,22 @@ Routes are compared by what they name, in the order user, thread, channel, works
 one that names the user wins over one that does not, and so on; a channel wins over its category. \
 What no route takes goes to the \
 profile `default`, or to the only profile there is.
+"""
+
+COMMANDS_INTRO = """# Commands in a chat
+
+*Written by `make docs` from the table of commands; change it there.*
+
+A message that is a command, `/name` and what may follow it, is answered by the gateway and never \
+reaches an agent. Platforms with a menu of commands (Telegram) or commands of their own (Discord, \
+Slack) show those that everybody may give who is let in; as text all of them work everywhere. \
+Commands are let in like messages: whoever may not talk to the agent gets no answer to one, and \
+what is only forwarded or quoted is none.
+
+Each command says the least role that may give it, and what becomes of it while a turn runs or \
+waits for people: it is carried out all the same (now), waits until nothing does (queue), or is \
+refused (refuse). `/help` lists what the asker may give. Plugins add commands by the hook \
+`dragoman_commands`, with the same two rules; a name that core has stays core's.
 """
 
 TABLES: tuple[tuple[str, type], ...] = (
@@ -115,6 +133,17 @@ def manifest() -> str:
         title = f'`[{kind}.<id>]` with `plugin = "{reference}"`'
         lines += [f"## {title}\n", *_keys(config), *_nested(f"{kind}.<id>", config)]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def commands() -> str:
+    """Return the page of core's own commands."""
+    rows = [
+        f"| `{' '.join(filter(None, ('/' + one.name, one.arguments)))}` | {one.help} "
+        f"| {one.role.value} | {one.busy} |"
+        for one in sorted(OWN, key=lambda entry: entry.name)
+    ]
+    head = ("| command | what it does | who | beside a turn |", "|---|---|---|---|")
+    return "\n".join((COMMANDS_INTRO, *head, *rows)) + "\n"
 
 
 def _nested(path: str, cls: type[Any]) -> Iterator[str]:
@@ -228,7 +257,13 @@ def _with_table(name: str, can: Capabilities) -> str:
 
 SLACK = "../plugins/slack/README.md"
 TELEGRAM = "../plugins/telegram/README.md"
-PAGES = {"hooks.md": hooks, "manifest.md": manifest, SLACK: slack, TELEGRAM: telegram}
+PAGES = {
+    "hooks.md": hooks,
+    "manifest.md": manifest,
+    "commands.md": commands,
+    SLACK: slack,
+    TELEGRAM: telegram,
+}
 
 
 def main() -> None:

@@ -14,8 +14,9 @@ from dragoman.inspecting import Inspects
 from dragoman.messages import Inbound
 from dragoman.roles import Role
 
-Busy: TypeAlias = Literal["now", "refuse"]
-"""What a command does while a turn of its session runs: it is carried out, or refused."""
+Busy: TypeAlias = Literal["now", "queue", "refuse"]
+"""What a command does while a turn of its session runs or waits for people: it is carried out all
+the same, waits until nothing does, or is refused."""
 
 ConfigT = TypeVar("ConfigT")
 ProductT_co = TypeVar("ProductT_co", covariant=True)
@@ -72,8 +73,8 @@ class ChatCommand:
 
     ``run`` returns what is shown in answer; a blank text shows nothing. It has
     ``[limits] hook_timeout`` seconds, waits for no turn and starts none. Its failure is told to the
-    person in one line, and logged. ``role`` is the least that may give it. With ``busy="refuse"``
-    it is not carried out while a turn runs or waits where it was given.
+    person in one line, and logged. ``role`` is the least that may give it, ``busy`` what
+    becomes of it while a turn runs or waits where it was given.
     """
 
     name: str = attrs.field(validator=attrs.validators.matches_re(r"[a-z][a-z0-9_]{0,31}"))

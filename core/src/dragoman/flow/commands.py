@@ -33,7 +33,8 @@ _COMMAND: Final = re.compile(
 class Outcome:
     """What came of a command: for its event's row, and for the person.
 
-    ``said`` is the message that the event goes on as, for commands that say something.
+    ``said`` is the message that the event goes on as, for commands that say something. One that is
+    still `received` is to be decided on again when its session is free.
     """
 
     state: EventState
@@ -104,7 +105,9 @@ class Commands:
         if not given.role.includes(entry.role):
             self._log.warning("event %d: %s refused", given.stored.id, name)
             return Outcome(EventState.REFUSED, f"{name} is for {entry.role.value}s", NOT_YOURS)
-        if entry.busy == "refuse" and await self._store.read.running(given.session_id):
+        if entry.busy != "now" and await self._store.read.running(given.session_id):
+            if entry.busy == "queue":
+                return Outcome(EventState.RECEIVED, f"{name} waits")
             return Outcome(EventState.REFUSED, f"{name} while a turn runs", BUSY)
         answer = await self._runs[entry.name](given)
         if isinstance(answer, Inbound):

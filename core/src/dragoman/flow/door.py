@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 import attrs
@@ -102,7 +103,7 @@ class Door:
     async def _press(self, stored: StoredEvent) -> None:
         event, entry = stored.inbound, await self.let_in(stored)
         if entry is None:
-            return self._presses.answer(event, NOT_ADMITTED)
+            return None
         if decided := await self._decisions.pressed(stored, entry.role):
             notice = "" if self._presses.answers(event) else decided.told
             await self.end(stored, decided.state, decided.reason, entry.rule, notice)
@@ -281,12 +282,19 @@ class Door:
         event, routed = stored.inbound, entry.routed
         key = conversation_key(event.address, event.sender, routed.profile.scope)
         found = await self._store.read.session(key, routed.name, routed.profile.runtime)
-        done = await self._commands.run(
-            Given(stored=stored, call=call, routed=routed, role=entry.role, session_id=found or "")
+        given = Given(
+            stored=stored, call=call, routed=routed, role=entry.role, session_id=found or ""
         )
+        done = await self._commands.run(given)
         if done.said:
             return await self._say(attrs.evolve(stored, inbound=done.said), entry)
-        return await self.end(stored, done.state, done.reason, entry.rule, done.shown)
+        if done.state is EventState.RECEIVED:
+            return self._turns.afterwards(given.session_id, partial(self.decide, stored))
+        # What somebody may not do, and that there is nothing to say, is for nobody else to see.
+        alone = done.state is EventState.REFUSED or not done.shown
+        notice = "" if alone and self._presses.answers(event) else done.shown
+        await self.end(stored, done.state, done.reason, entry.rule, notice)
+        return None if notice else self._presses.answer(event, done.shown)
 
     async def expire_waiting(self) -> None:
         """End what has waited for its turn too long, as after days without a gateway."""
@@ -296,10 +304,11 @@ class Door:
                 await self.end(stored, EventState.EXPIRED, "waited too long", notice=EXPIRED_NOTICE)
 
     async def refuse(self, stored: StoredEvent, reason: str, rule: str = "") -> None:
-        """End an event that nobody lets in, and say so in the log."""
+        """End an event that nobody lets in; told are the log, and alone whoever waits for a word."""
         where = stored.inbound.address.platform
         self._log.info("event %s of %s refused: %s", stored.id, where, reason, extra=_ids(stored))
         await self.end(stored, EventState.REFUSED, reason, rule or reason)
+        self._presses.answer(stored.inbound, NOT_ADMITTED)
 
     async def end(
         self, stored: StoredEvent, state: EventState, reason: str, rule: str = "", notice: str = ""

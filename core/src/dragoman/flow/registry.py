@@ -21,8 +21,8 @@ from dragoman.store.operations import StoredEvent
 class Entry:
     """A command, by name without slash; ``help`` is one line, ``arguments`` what may follow it.
 
-    ``role`` is the least that may give it. With ``busy="refuse"`` it is not carried out while a
-    turn of its session runs or waits for people.
+    ``role`` is the least that may give it, ``busy`` what becomes of it while a turn of its session
+    runs or waits for people.
     """
 
     name: str

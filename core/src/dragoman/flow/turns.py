@@ -148,6 +148,24 @@ class Turns:
             await running.ended.wait()
         running.make_room(reason, now=True)
 
+    def afterwards(self, session_id: str, work: Callable[[], Awaitable[None]]) -> None:
+        """Do something when no turn of a session runs or waits any more, unless this process ends."""
+        self._tasks.start_soon(self._afterwards, session_id, work)
+
+    async def _afterwards(self, session_id: str, work: Callable[[], Awaitable[None]]) -> None:
+        while not self._closing:
+            try:
+                if not await self._store.read.running(session_id):
+                    return await work()
+            except StoreUnavailable as error:
+                self._log.error("what waits for a session waits longer: %s", error)
+            with self._clock.move_on_after(RETRY):
+                if running := self._active.get(session_id):
+                    await running.ended.wait()
+                else:
+                    await self._clock.sleep(RETRY)
+        return None
+
     def _lost(self, turns: Collection[str]) -> None:
         for running in self._active.values():
             if running.turn_id in turns:

@@ -11,7 +11,7 @@ import attrs
 
 from dragoman import Clock, DragomanError, PluginError
 from dragoman_discord.fields import Json, as_id, as_int, as_map
-from dragoman_discord.interactions import DEFERRED, PING, Interactions
+from dragoman_discord.interactions import PING, Interactions
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
@@ -68,10 +68,10 @@ class Endpoint:
         except DragomanError:
             await _answer(send, 503)
             return
-        if not taken or kind not in DEFERRED:
+        if not taken:
             await _answer(send, 400)
             return
-        await _answer(send, 200, {"type": DEFERRED[kind]})
+        await _answer(send, 200, await self._interactions.first(data))
         self._interactions.heard(as_id(data.get("id")))
 
     def _signed(self, headers: dict[bytes, bytes], body: bytes) -> bool:

@@ -198,10 +198,10 @@ class Discord:
             address=address,
         )
 
-    async def answer(self, press: Inbound, text: str) -> None:
-        """Show whoever pressed a message that nobody else sees."""
+    async def answer(self, event: Inbound, text: str) -> None:
+        """Show whoever pressed, or gave a command, a message that nobody else sees."""
         body = whispered(DIALECT.sent(text, plain=False)) if text else None
-        await self._interactions.whisper(press.native_id, body)
+        await self._interactions.whisper(event.native_id, body)
 
     def fetch(self, attachment: Attachment) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         """Open a file of a message."""
