@@ -31,9 +31,9 @@ CODE_NOTICE: Final = "code"
 
 
 def digest(salt: str, verifier: str) -> str:
-    """Return what is kept of a code's secret part; takes some milliseconds."""
+    """Return what is kept of a code's secret part: salted, and slow to guess."""
     made = hashlib.scrypt(
-        verifier.encode(errors="replace"), salt=salt.encode(), n=1 << 10, r=8, p=1
+        verifier.encode(errors="replace"), salt=salt.encode(), n=1 << 10, r=1, p=1
     )
     return made.hex()
 
