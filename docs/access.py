@@ -21,7 +21,7 @@ platform.*
 
 Nobody may anything unless a rule says so. One function decides, for everything that comes in: it is \
 asked before an input is routed, and again with the profile that it was routed to. What it says is \
-kept with the input, and `dragoman trace` shows it.
+kept with the input, and `dragoman runs show` with the id of the event shows it.
 
 ## The rules
 
