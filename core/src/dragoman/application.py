@@ -26,6 +26,7 @@ from dragoman.flow.door import Door
 from dragoman.flow.fetched import Fetched, largest_of
 from dragoman.flow.intake import Intake
 from dragoman.flow.leases import Leases
+from dragoman.flow.pairing import Pairing
 from dragoman.flow.people import People
 from dragoman.flow.presses import Presses
 from dragoman.flow.recovery import Recovery, Starts, refuse_steering
@@ -96,7 +97,7 @@ class Application:
         log = logger("gateway", self.redactor)
         async with open_store(self.manifest, self.catalogue, self.clock, self.redactor) as store:
             self._store = store
-            health = Health(self.clock, self._kinds(), store, self.lag)
+            health = Health(self.clock, self.manifest.kinds, store, self.lag)
             opener = Opener(
                 self.manifest, self.catalogue, store, self.clock, self.redactor, log, health
             )
@@ -281,7 +282,7 @@ class Application:
             cards=cards,
             outbox=outbox,
             profiles=self.manifest.profiles,
-            kinds=self._kinds(),
+            kinds=self.manifest.kinds,
         )
 
     def _door(
@@ -297,7 +298,10 @@ class Application:
         runtimes: Mapping[str, Runtime],
         log: logging.Logger,
     ) -> Door:
-        kinds = self._kinds()
+        kinds = self.manifest.kinds
+        on, freshness = self.manifest.access.pairing, self.manifest.limits.freshness
+        pairing = Pairing(store, self.clock, people, outbox, kinds, on, freshness)
+        own = Control(store, self.clock, turns, kinds).runs | decisions.runs | pairing.runs
         return Door(
             store=store,
             clock=self.clock,
@@ -305,9 +309,7 @@ class Application:
             admission=Admission(people, self.manifest.access, kinds, hooks, outbox.moves.names),
             router=router,
             hooks=hooks,
-            commands=self._commands(
-                Control(store, self.clock, turns, kinds).runs | decisions.runs, store, log
-            ),
+            commands=self._commands(own, store, log),
             kinds=kinds,
             runtimes=runtimes,
             limits=self.manifest.limits,
@@ -315,6 +317,7 @@ class Application:
             outbox=outbox,
             presses=Presses(store, outbox),
             decisions=decisions,
+            pairing=pairing,
             moves=outbox.moves,
             throttle=Throttle(self.clock, log, kinds, self.manifest.access, self.manifest.limits),
             changes=Changes(store, log, outbox, turns, outbox.moves),
@@ -330,13 +333,6 @@ class Application:
             log=log,
             timeout=self.manifest.limits.hook_timeout,
         )
-
-    def _kinds(self) -> dict[str, str]:
-        return {
-            table.id: table.plugin.partition(":")[0]
-            for table in self.manifest.components
-            if table.kind == "platforms"
-        }
 
     def _connect(
         self,

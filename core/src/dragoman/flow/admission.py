@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 import attrs
 
@@ -13,6 +14,9 @@ from dragoman.manifest.model import Access
 from dragoman.messages import Address, Inbound, Sender
 from dragoman.plugins.hooktable import HookTable
 from dragoman.roles import Role
+
+NOBODY: Final = "not on any list"
+"""Why a stranger is not let in."""
 
 
 @attrs.frozen
@@ -96,7 +100,7 @@ class Admission:
 
 
 def _of_plugin(said: Verdict | None) -> Admitted:
-    return Admitted(True, said.reason) if said else Admitted(False, "not on any list")
+    return Admitted(True, said.reason) if said else Admitted(False, NOBODY)
 
 
 def identity_of(kind: str, sender: Sender) -> str:

@@ -18,6 +18,7 @@ from dragoman.flow.commands import Commands
 from dragoman.flow.decisions import Decisions
 from dragoman.flow.holds import joined
 from dragoman.flow.notices import notice_to
+from dragoman.flow.pairing import Pairing
 from dragoman.flow.parts import parts_of
 from dragoman.flow.presses import NO_BUTTON, NOT_ADMITTED, Presses
 from dragoman.flow.registry import Given
@@ -79,6 +80,7 @@ class Door:
     _changes: Changes
     _presses: Presses
     _decisions: Decisions
+    _pairing: Pairing
     _throttle: Throttle
 
     async def decide(self, stored: StoredEvent) -> None:
@@ -124,7 +126,8 @@ class Door:
         verdict = await self._admission.decide(event)
         routed = await self._route(event) if verdict.allowed else None
         if not verdict.allowed:
-            await self.refuse(stored, verdict.reason)
+            reason = await self._pairing.offered(stored, verdict.reason)
+            await self.refuse(stored, reason, verdict.reason)
         elif routed is None:
             await self.refuse(stored, "no route and no default profile", verdict.reason)
         elif event.kind is Kind.MESSAGE and not await self._spoken_to(stored, routed):
