@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
@@ -18,9 +20,9 @@ from stage import Stage, gateway
 pytestmark = pytest.mark.anyio
 
 CODE = re.compile(r"[2-9A-HJ-NP-Z]{4}-[2-9A-HJ-NP-Z]{4}-[2-9A-HJ-NP-Z]{4}")
-OPERATOR, USER, STRANGER = 700000001, 700000002, 700000666
-ACCESS = Access(operators=(f"stub:{OPERATOR}",), users=(f"stub:{USER}",), pairing=True)
-TELEGRAM = pytest.mark.parametrize("wire", ["telegram"], indirect=True)
+OPERATOR, USER, STRANGER = 0, 1, 2
+IN_PRIVATE = pytest.mark.parametrize("wire", ["discord"], indirect=True)
+"""Telegram takes one message in a second from a bot in a chat: it would take long."""
 
 
 @attrs.define
@@ -28,25 +30,36 @@ class Talk:
     """What people write to the bot alone, one after the other."""
 
     attack: Any
+    people: Sequence[int]
     said: int = 0
 
-    async def says(self, person: int, text: str, **more: Any) -> str:
+    async def says(self, who: int, text: str, **more: Any) -> str:
         """Let somebody say something; return the answer, which is empty where none is owed."""
-        wire = self.attack.wire
-        before, self.said = len(wire.shown(str(person))), self.said + 1
-        wire.fake.say(person, person, text, **more)
+        wire, person = self.attack.wire, self.people[who]
+        room = wire.fake.dm(person)
+        before, self.said = len(wire.shown(str(room))), self.said + 1
+        wire.fake.say(room, person, text, **more)
         await self.attack.until_ended(self.said)
         await self.attack.stage.until_final()
-        told = [one.text for one in wire.shown(str(person))[before:]]
+        told = [one.text for one in wire.shown(str(room))[before:]]
         return told[-1] if told else ""
 
 
-@TELEGRAM
-async def test_fc_pai_01_nobody_guesses_a_code(target: Any) -> None:
+@asynccontextmanager
+async def talking(target: Any, wire: Any) -> AsyncIterator[Talk]:
+    people = (*wire.people, wire.fake.person("Mal"))
+    operator, user = f"stub:{people[OPERATOR]}", f"stub:{people[USER]}"
+    access = Access(operators=(operator,), users=(user,), pairing=True)
+    async with target(access=access) as attack:
+        yield Talk(attack, people)
+
+
+@IN_PRIVATE
+async def test_fc_pai_01_nobody_guesses_a_code(target: Any, wire: Any) -> None:
     """FC-PAI-01: neither the stranger itself nor a user may try; an operator has five attempts, and
     after them the right one is worth as little. Each attempt is a row."""
-    async with target(access=ACCESS) as attack:
-        talk = Talk(attack)
+    async with talking(target, wire) as talk:
+        attack = talk.attack
         [code] = CODE.findall(await talk.says(STRANGER, "hello"))
         wrong = [code[:-1] + sign for sign in ALPHABET if sign != code[-1]]
         assert await talk.says(STRANGER, f"/pair {code}") == ""
@@ -62,11 +75,11 @@ async def test_fc_pai_01_nobody_guesses_a_code(target: Any) -> None:
         assert code.replace("-", "")[6:] not in attack.log.text.replace("-", "")
 
 
-@TELEGRAM
-async def test_fc_pai_01_who_is_linked_is_not_guessed(target: Any) -> None:
+@IN_PRIVATE
+async def test_fc_pai_01_who_is_linked_is_not_guessed(target: Any, wire: Any) -> None:
     """FC-PAI-01: a user who guesses at another one's code is locked, and gains nothing."""
-    async with target(access=ACCESS) as attack:
-        talk = Talk(attack)
+    async with talking(target, wire) as talk:
+        attack = talk.attack
         [code] = CODE.findall(await talk.says(OPERATOR, "/link"))
         wrong = [code[:-1] + sign for sign in ALPHABET if sign != code[-1]]
         told = [await talk.says(USER, f"/link {guess}") for guess in wrong[:6]]
@@ -75,19 +88,21 @@ async def test_fc_pai_01_who_is_linked_is_not_guessed(target: Any) -> None:
         assert await attack.stage.rows("SELECT * FROM identities") == []
 
 
-@TELEGRAM
-async def test_fc_pai_01_words_of_others_are_no_code(target: Any) -> None:
+@IN_PRIVATE
+async def test_fc_pai_01_words_of_others_are_no_code(target: Any, wire: Any) -> None:
     """FC-PAI-01, FC-AUT-05: an operator who passes on what a stranger wrote lets nobody in."""
-    async with target(access=ACCESS) as attack:
-        talk = Talk(attack)
+    async with talking(target, wire) as talk:
+        attack = talk.attack
         [code] = CODE.findall(await talk.says(STRANGER, "hello"))
-        origin = {"type": "user", "sender_user": {"id": STRANGER, "first_name": "Mal"}, "date": 1}
-        await talk.says(OPERATOR, f"/pair {code}", extra={"forward_origin": origin})
+        room = wire.fake.dm(talk.people[STRANGER])
+        await talk.says(STRANGER, f"/pair {code}")
+        said = [one.id for one in wire.fake.shown(room) if one.text == f"/pair {code}"]
+        await talk.says(OPERATOR, "", forward=said[0])
         assert await attack.stage.rows("SELECT * FROM identities") == []
-        assert attack.given == [f"[forwarded from Mal]\n> /pair {code}"]
+        assert attack.given == [f"[forwarded from another conversation]\n> /pair {code}"]
 
 
-@pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.proof)])
+@pytest.mark.parametrize("count", [100, pytest.param(10_000, marks=pytest.mark.proof)])
 async def test_fc_pai_01_a_flood_of_codes_shuts_nobody_out(count: int) -> None:
     """FC-PAI-01, invariant 10: of strangers by the thousands, and of one who asks a thousand times:
     whoever came before is let in, whoever comes after is offered a code, and in the end the rows
