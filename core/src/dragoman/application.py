@@ -201,9 +201,11 @@ class Application:
                     collect=self._collecting(),
                     work=runner.run,
                 )
-                decisions = self._decisions(store, turns, cards, outbox, log)
-                people = People(store)
+                people = People(store, self.manifest.kinds)
                 await people.load()
+                decisions = self._decisions(
+                    store=store, turns=turns, cards=cards, outbox=outbox, people=people, log=log
+                )
                 door = self._door(
                     people=people,
                     turns=turns,
@@ -272,7 +274,14 @@ class Application:
         return tuple(name for name, mode in busy.items() if mode in {"collect", "interrupt"})
 
     def _decisions(
-        self, store: Store, turns: Turns, cards: Cards, outbox: Outbox, log: logging.Logger
+        self,
+        *,
+        store: Store,
+        turns: Turns,
+        cards: Cards,
+        outbox: Outbox,
+        people: People,
+        log: logging.Logger,
     ) -> Decisions:
         return Decisions(
             store=store,
@@ -282,7 +291,7 @@ class Application:
             cards=cards,
             outbox=outbox,
             profiles=self.manifest.profiles,
-            kinds=self.manifest.kinds,
+            people=people,
         )
 
     def _door(
@@ -300,12 +309,13 @@ class Application:
     ) -> Door:
         kinds = self.manifest.kinds
         on, freshness = self.manifest.access.pairing, self.manifest.limits.freshness
-        pairing = Pairing(store, self.clock, people, outbox, kinds, on, freshness)
+        pairing = Pairing(store, self.clock, people, outbox, on, freshness)
         own = Control(store, self.clock, turns, kinds).runs | decisions.runs | pairing.runs
         return Door(
             store=store,
             clock=self.clock,
             log=log,
+            people=people,
             admission=Admission(people, self.manifest.access, kinds, hooks, outbox.moves.names),
             router=router,
             hooks=hooks,

@@ -7,13 +7,12 @@ hash of the second.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
 from typing import Final
 
 import attrs
 
 from dragoman.clock import Clock
-from dragoman.flow.admission import NOBODY, identity_of
+from dragoman.flow.admission import NOBODY
 from dragoman.flow.notices import notice_to
 from dragoman.flow.people import People
 from dragoman.flow.registry import Given, Run
@@ -64,8 +63,6 @@ class Pairing:
     _clock: Clock
     _people: People
     _outbox: Outbox
-    _kinds: Mapping[str, str]
-    """The kind of each platform instance."""
     _on: bool
     _freshness: float
 
@@ -93,7 +90,7 @@ class Pairing:
         made = await self._store.apply(
             MakeCode(
                 purpose=purpose,
-                identity=self._identity(event),
+                identity=self._people.identity(event),
                 label=sanitise(event.sender.name)[:LONGEST_LABEL],
                 selector=first,
                 salt=salt,
@@ -115,7 +112,7 @@ class Pairing:
                 purpose=purpose,
                 selector=first,
                 verifier=second,
-                actor=self._identity(given.event),
+                actor=self._people.identity(given.event),
                 attempt=f"event_{given.stored.id}",
                 role=role,
                 told=told,
@@ -148,12 +145,9 @@ class Pairing:
             return ALONE
         if not code:
             return "" if await self._make("link", event, LINK) else LATER
-        me = self._identity(event)
+        me = self._people.identity(event)
         used = await self._use("link", given, code, f"Linked: `{me}` is you as well.")
         return _refusal(used) or f"Linked: `{used.identity}` is you as well."
-
-    def _identity(self, event: Inbound) -> str:
-        return identity_of(self._kinds[event.address.platform], event.sender)
 
     def _now(self) -> float:
         return self._clock.now().timestamp()

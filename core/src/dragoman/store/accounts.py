@@ -95,9 +95,9 @@ class Redeem(Operation[Redeemed]):
 class SetRole(Operation[bool]):
     """Let an account be what it is told to; answers whether it was something else.
 
-    With no role, the account's codes are good no more, and its turns that wait for people end: a
-    waiting turn with an input of this account, on ``platforms``, the instances of its kind.
-    ``notice`` is owed where each was asked for.
+    With no role, the account's codes are good no more, what it said and nobody has begun with is
+    refused, and the turns that wait for people with an input of it end: of this account on
+    ``platforms``, the instances of its kind. ``notice`` is owed where each was asked for.
     """
 
     about: ClassVar[tuple[str, ...]] = ("identity",)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from dragoman.roles import Role
-from dragoman.states import DeliveryState
+from dragoman.states import DeliveryState, EventState
 from dragoman.store.accounts import Link, SetRole, Unlink
 from dragoman.store.codec import dump, event_from_json, storable
 from dragoman.store.deliveries import insert_notices
@@ -14,6 +14,11 @@ from dragoman.store.operations import EndWaiting
 from dragoman.store.pauses import end_waiting
 from dragoman.store.transaction import Answer, Transaction
 from dragoman.store.values import Delivery
+
+_THEIRS: Final = """e.platform IN (SELECT value FROM json_each(?1))
+    AND ?2 = ?3 || iif(e.event ->> '$.sender.workspace' = '', '',
+        ':' || (e.event ->> '$.sender.workspace')) || ':' || (e.event ->> '$.sender.id')"""
+"""Whether an event is of an account: platforms of its kind, its name, and that kind."""
 
 REVOKED: Final = "access was taken back"
 """Why a waiting turn has ended."""
@@ -56,22 +61,28 @@ async def _set(tx: Transaction, op: SetRole) -> bool:
 
 
 async def _end_waiting(tx: Transaction, op: SetRole) -> None:
-    """End the turns that wait on behalf of an account, and say so where each was asked for."""
+    """Refuse what waits of an account, and end the turns that wait on its behalf, with a word
+    where each was asked for."""
+    identity = storable(op.identity)
+    theirs = (dump(op.platforms), identity, identity.partition(":")[0])
+    await tx.rows(
+        f"""
+        UPDATE inbound_events AS e INDEXED BY events_waiting
+        SET state = '{EventState.REFUSED.value}', reason = '{REVOKED}', item = NULL
+        WHERE e.state = 'queued' AND {_THEIRS}
+        """,
+        *theirs,
+    )
     rows = await tx.rows(
-        """
+        f"""
         SELECT r.id, (
             SELECT e.event FROM inbound_events AS e WHERE e.turn_id = r.id ORDER BY e.id LIMIT 1
         ) FROM agent_runs AS r INDEXED BY runs_waiting
         WHERE r.state = 'waiting' AND EXISTS (
-            SELECT 1 FROM inbound_events AS e
-            WHERE e.turn_id = r.id AND e.platform IN (SELECT value FROM json_each(?1))
-              AND ?2 = ?3 || iif(e.event ->> '$.sender.workspace' = '', '',
-                ':' || (e.event ->> '$.sender.workspace')) || ':' || (e.event ->> '$.sender.id')
+            SELECT 1 FROM inbound_events AS e WHERE e.turn_id = r.id AND {_THEIRS}
         ) ORDER BY r.id
         """,
-        dump(op.platforms),
-        storable(op.identity),
-        storable(op.identity).partition(":")[0],
+        *theirs,
     )
     if rows:
         ends = [EndWaiting(turn_id=row[0], detail=REVOKED, now=op.now) for row in rows]

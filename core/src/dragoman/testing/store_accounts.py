@@ -17,7 +17,7 @@ from dragoman.store.accounts import (
     PAUSE_SECONDS,
     WINDOW_SECONDS,
 )
-from dragoman.testing.store_rows import contents
+from dragoman.testing.store_rows import contents, event_states
 from dragoman.testing.store_scene import NOW, OpenStore, Scene, together
 
 USED = ops.Redeemed(identity="stub:7")
@@ -169,7 +169,9 @@ class AccountsSuite:
             scene = Scene(store)
             pause = scene.pause(await scene.running())
             await store.apply(pause)
+            later = await scene.waiting()
             await store.apply(scene.revoke("stub:7"))
+            assert (await event_states(store))[later] == "refused"
             late = await store.apply(scene.decide(pause))
             assert late is not None
             assert (late.won, late.approval.verdict.value) == (False, "cancelled")

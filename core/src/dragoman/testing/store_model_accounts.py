@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import attrs
 
+from dragoman.messages import Inbound
 from dragoman.roles import Role
-from dragoman.states import DeliveryState, TurnState
+from dragoman.states import DeliveryState, EventState, TurnState
 from dragoman.store import operations as ops
 from dragoman.store.accounts import (
     CODE_SECONDS,
@@ -112,14 +113,16 @@ def set_role(model: StoreModel, op: ops.SetRole, _: object) -> bool:
 
 
 def _end_waiting(model: StoreModel, op: ops.SetRole) -> None:
+    def theirs(one: Inbound) -> bool:
+        return f"stub:{one.sender.id}" == op.identity and one.address.platform in op.platforms
+
+    for event in model.events.values():
+        if event.state is EventState.QUEUED and theirs(event.inbound):
+            event.move(EventState.REFUSED, REVOKED)
+            event.item = ""
     for name in sorted(model.turns):
         inputs = [event.inbound for event in model.inputs(name)]
-        theirs = [
-            one
-            for one in inputs
-            if f"stub:{one.sender.id}" == op.identity and one.address.platform in op.platforms
-        ]
-        if model.turns[name].state is TurnState.WAITING and theirs:
+        if model.turns[name].state is TurnState.WAITING and any(map(theirs, inputs)):
             end_waiting(model, ops.EndWaiting(turn_id=name, detail=REVOKED, now=op.now), None)
             model.notify(
                 ops.Delivery(
