@@ -21,7 +21,7 @@ platform.*
 
 Nobody may anything unless a rule says so. One function decides, for everything that comes in: it is \
 asked before an input is routed, and again with the profile that it was routed to. What it says is \
-kept with the input, and `dragoman trace` shows it.
+kept with the input, for `dragoman runs`.
 
 ## The rules
 
@@ -59,7 +59,8 @@ Each cell is one input by one person, over the wire of the platform, to a gatewa
 lists three of the four. *agent*, *command*: it was given to the agent, or ran the command, under the \
 rule in brackets. *decides*: a tool ran that waited for it. *agent is told later*: with \
 the next message. *refused*, *ignored*: what its record says, and why. *nothing*: nothing is made of it, \
-and there is no record. A listed place is one of `[access] channels`. The question was asked for somebody \
+and there is no record. A listed place is one of `[access] channels`. *webhook* is on Telegram an update that is delivered to a webhook, elsewhere a message that \
+an incoming webhook wrote. The question was asked for somebody \
 else, under the default `approvers`.
 """
 

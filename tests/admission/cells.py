@@ -64,6 +64,7 @@ class Way:
 
 WAYS: Final = (
     Way("message", "message", (DIRECT, GROUP, LISTED)),
+    Way("message of a member of a listed role", "member", (GROUP,)),
     Way("message that names nobody", "unnamed", (GROUP,)),
     Way("edited message", "edit", before="message"),
     Way("forwarded message", "forward"),
@@ -149,6 +150,10 @@ class Wire(Protocol):
 
     def identity(self, person: str) -> str:
         """Return a person as the manifest names them, behind the platform's kind."""
+        ...
+
+    def roles(self) -> Sequence[str]:
+        """Return the platform's roles that are on the list."""
         ...
 
     def components(self) -> Sequence[ComponentTable]: ...
@@ -283,9 +288,10 @@ def manifest(wire: Wire, cells: Sequence[Cell]) -> dict[str, Any]:
         for role in ROLES[1:]
     }
     listed = tuple(f"stub:{c.channel}" for c in cells if c.place in {LISTED, LISTED_POSTS})
+    roles = tuple(f"stub:{one}" for one in wire.roles())
     found = wire.components()
     more = {"components": found} if found else {}
-    return {"access": Access(**lists, channels=listed), **more}
+    return {"access": Access(**lists, channels=listed, roles=roles), **more}
 
 
 async def settled(stage: Stage, wire: Wire, helper: Cell, reached: Reached) -> None:

@@ -30,11 +30,15 @@ class DiscordWire:
     }
     fake: DiscordFake = attrs.field(factory=lambda: DiscordFake(heartbeat=0.5))
     guild: int = 0
+    role: int = 0
     used: list[Interaction] = attrs.field(factory=list)
 
     def open(self, host: Host) -> Any:
         token = Secret("env TOKEN", self.fake.token)
         return open_discord(DiscordConfig(token=token, api_url=self.fake.api), host)
+
+    def roles(self) -> Sequence[str]:
+        return (f"{self.guild}:{self.role}",)
 
     def components(self) -> Sequence[ComponentTable]:
         return ()
@@ -47,8 +51,11 @@ class DiscordWire:
 
     def meet(self, cell: Cell) -> None:
         self.guild = self.guild or self.fake.add_guild()
+        self.role = self.role or self.fake.add_role(self.guild, "staff")
         bot = cell.way.act in {"bot", "hook"}
         person = self.fake.person(f"Person {cell.number}", bot=bot)
+        if cell.way.act == "member":
+            self.fake.give_role(self.guild, person, self.role)
         direct = cell.place == DIRECT
         cell.person = str(person)
         cell.channel = str(self.fake.dm(person) if direct else self.fake.add_channel(self.guild))
@@ -77,6 +84,9 @@ class DiscordWire:
 
     def message(self, cell: Cell, text: str = "hello", who: str = "") -> None:
         self._say(cell, self._named(cell, text), who)
+
+    def member(self, cell: Cell) -> None:
+        self.message(cell)
 
     def unnamed(self, cell: Cell) -> None:
         self._say(cell, "hello")

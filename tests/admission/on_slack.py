@@ -20,6 +20,7 @@ class SlackWire:
     """An app in one workspace."""
 
     LACKS: ClassVar[dict[str, str]] = {
+        "member": "Slack tells of none",
         "post": "a message as any other",
         "anonymous": "Slack has none",
         "deep_link": "Slack has none",
@@ -36,6 +37,9 @@ class SlackWire:
             connections=1,
         )
         return open_slack(config, host)
+
+    def roles(self) -> Sequence[str]:
+        return ()
 
     def components(self) -> Sequence[ComponentTable]:
         return ()

@@ -30,6 +30,7 @@ class TelegramWire:
     """A bot that polls."""
 
     LACKS: ClassVar[dict[str, str]] = {
+        "member": "Telegram tells of none",
         "slash": "the same as a command",
         "complete": "Telegram has none; see inline queries",
         "modal": "Telegram has none",
@@ -43,6 +44,9 @@ class TelegramWire:
     def config(self) -> TelegramConfig:
         token = Secret("env TOKEN", self.fake.token)
         return TelegramConfig(token=token, api_url=self.fake.url, poll_timeout=1, drafts=False)
+
+    def roles(self) -> Sequence[str]:
+        return ()
 
     def components(self) -> Sequence[ComponentTable]:
         return ()

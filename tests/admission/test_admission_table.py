@@ -34,10 +34,12 @@ async def test_fc_aut_03_who_is_let_in_by_which_way_on_which_platform(name: str)
 def _judge(cell: Cell, outcome: Outcome) -> None:
     """Nothing is reached without a recorded rule; strangers reach nothing and learn nothing."""
     if outcome.did:
-        rule = "channels" if cell.role == "stranger" or "post" in cell.way.act else f"{cell.role}s"
-        assert outcome.rule == rule, cell
+        rule = "roles" if cell.way.act == "member" else "channels"
+        named = cell.role != "stranger" and cell.way.act != "post"
+        assert outcome.rule == (f"{cell.role}s" if named else rule), cell
         assert outcome.state in {"answered", "handled", "noted"}, cell
-    if cell.role == "stranger" and cell.place not in {LISTED, LISTED_POSTS}:
+    listed = cell.place in {LISTED, LISTED_POSTS} or cell.way.act == "member"
+    if cell.role == "stranger" and not listed:
         assert outcome.did == (), cell
         assert outcome.public == (), cell
         assert outcome.alone in {(), ("This is not for you.",)}, cell
