@@ -21,7 +21,7 @@ platform.*
 
 Nobody may anything unless a rule says so. One function decides, for everything that comes in: it is \
 asked before an input is routed, and again with the profile that it was routed to. What it says is \
-kept with the input, for `dragoman runs`.
+kept with the input, and `dragoman runs show` with the id of the event shows it.
 
 ## The rules
 
@@ -41,8 +41,9 @@ that names it, one that everybody may give whom it lets in, or whatever is said 
 "all"`. Other bots' commands, and those that it does not have, are left to others: only a \
 command with the bot's name, or one in its menu, is its own. Commands that only operators may give \
 are in no menu, so in Telegram groups they need the bot's name.
-* **Bots**, webhooks and whoever writes in the name of a group are not people. Nothing of them is let \
-in, in listed places neither.
+* **Bots**, webhooks and whoever writes in the name of a group are not people. They are ignored, in \
+listed places too. What a bot says that `[access] bots` names is given to the agent, a few times only \
+until a person speaks again (`[limits] bot_messages`); no command and no decision is taken from it.
 
 Whoever is not let in gets silence, so that nobody learns from an answer that there is somebody to \
 ask. Only what waits for a word of its own gets one, which nobody else sees: a button, a form, a \

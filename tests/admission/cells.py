@@ -88,6 +88,7 @@ WAYS: Final = (
     Way("channel post", "post", (POSTS, LISTED_POSTS)),
     Way("anonymous admin", "anonymous", (GROUP, LISTED)),
     Way("another bot", "bot", (GROUP, LISTED)),
+    Way("another bot, which is on the list of bots", "listed_bot", (GROUP,)),
     Way("webhook", "hook", (GROUP, LISTED)),
     Way("webhook without its secret", "forged_hook", (DIRECT,)),
 )
@@ -291,7 +292,8 @@ def manifest(wire: Wire, cells: Sequence[Cell]) -> dict[str, Any]:
     roles = tuple(f"stub:{one}" for one in wire.roles())
     found = wire.components()
     more = {"components": found} if found else {}
-    return {"access": Access(**lists, channels=listed, roles=roles), **more}
+    bots = tuple(f"stub:{wire.identity(c.person)}" for c in cells if c.way.act == "listed_bot")
+    return {"access": Access(**lists, channels=listed, roles=roles, bots=bots), **more}
 
 
 async def settled(stage: Stage, wire: Wire, helper: Cell, reached: Reached) -> None:

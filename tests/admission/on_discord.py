@@ -52,8 +52,7 @@ class DiscordWire:
     def meet(self, cell: Cell) -> None:
         self.guild = self.guild or self.fake.add_guild()
         self.role = self.role or self.fake.add_role(self.guild, "staff")
-        bot = cell.way.act in {"bot", "hook"}
-        person = self.fake.person(f"Person {cell.number}", bot=bot)
+        person = self.fake.person(f"Person {cell.number}", bot="bot" in cell.way.act)
         if cell.way.act == "member":
             self.fake.give_role(self.guild, person, self.role)
         direct = cell.place == DIRECT
@@ -142,5 +141,9 @@ class DiscordWire:
     def bot(self, cell: Cell) -> None:
         self.message(cell)
 
+    def listed_bot(self, cell: Cell) -> None:
+        self.message(cell)
+
     def hook(self, cell: Cell) -> None:
-        self._say(cell, self._named(cell, "hello"), hook=int(cell.person))
+        """Write by a webhook under the id of a person, which none has."""
+        self._say(cell, self._named(cell, "hello"), hook=1)

@@ -139,6 +139,9 @@ class SlackWire:
     def bot(self, cell: Cell) -> None:
         self._enqueue(cell, {"user": cell.person, "bot_id": "B0OTHER"})
 
+    def listed_bot(self, cell: Cell) -> None:
+        self.bot(cell)
+
     def hook(self, cell: Cell) -> None:
         self._enqueue(cell, {"subtype": "bot_message", "bot_id": "B0HOOK", "username": "CI"})
 

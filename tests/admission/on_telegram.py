@@ -152,6 +152,9 @@ class TelegramWire:
         who = {"id": int(cell.person), "is_bot": True, "first_name": "Bot"}
         self.fake.enqueue(self._update(cell, {"from": who, "chat": chat}))
 
+    def listed_bot(self, cell: Cell) -> None:
+        self.bot(cell)
+
     def _update(self, cell: Cell, fields: dict[str, Any]) -> dict[str, Any]:
         text = f"@{USERNAME} hello"
         entities = [{"type": "mention", "offset": 0, "length": len(USERNAME) + 1}]

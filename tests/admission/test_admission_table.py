@@ -34,11 +34,11 @@ async def test_fc_aut_03_who_is_let_in_by_which_way_on_which_platform(name: str)
 def _judge(cell: Cell, outcome: Outcome) -> None:
     """Nothing is reached without a recorded rule; strangers reach nothing and learn nothing."""
     if outcome.did:
-        rule = "roles" if cell.way.act == "member" else "channels"
-        named = cell.role != "stranger" and cell.way.act != "post"
+        rule = {"member": "roles", "listed_bot": "bots"}.get(cell.way.act, "channels")
+        named = cell.role != "stranger" and cell.way.act not in {"post", "listed_bot"}
         assert outcome.rule == (f"{cell.role}s" if named else rule), cell
         assert outcome.state in {"answered", "handled", "noted"}, cell
-    listed = cell.place in {LISTED, LISTED_POSTS} or cell.way.act == "member"
+    listed = cell.place in {LISTED, LISTED_POSTS} or cell.way.act in {"member", "listed_bot"}
     if cell.role == "stranger" and not listed:
         assert outcome.did == (), cell
         assert outcome.public == (), cell

@@ -22,6 +22,7 @@ from dragoman.flow.parts import parts_of
 from dragoman.flow.presses import NO_BUTTON, NOT_ADMITTED, Presses
 from dragoman.flow.registry import Given
 from dragoman.flow.routing import Routed, Router
+from dragoman.flow.throttle import Throttle
 from dragoman.flow.turnhost import turn_input
 from dragoman.flow.turns import Turns
 from dragoman.hookspecs import ConversationView, Drop
@@ -78,6 +79,7 @@ class Door:
     _changes: Changes
     _presses: Presses
     _decisions: Decisions
+    _throttle: Throttle
 
     async def decide(self, stored: StoredEvent) -> None:
         """Settle an event, or put it into its session. Raises only what the store raises."""
@@ -88,7 +90,7 @@ class Door:
             return await self.end(stored, EventState.IGNORED, "sent by this account")
         stored = self._moves.event(stored)
         self._outbox.heard(stored.inbound.address)
-        if event.sender.bot:
+        if self._throttle.shuts_out(event):
             return await self.end(stored, EventState.IGNORED, "sent by a bot")
         if event.kind is Kind.PRESS:
             return await self._press(stored)
@@ -185,6 +187,8 @@ class Door:
                 stored, EventState.EXPIRED, "older than freshness", entry.rule, EXPIRED_NOTICE
             )
         call = self._commands.match(event, event.text, entry.routed.name)
+        if excess := self._throttle.excess(stored, call):
+            return await self.end(stored, excess.state, excess.reason, entry.rule, excess.notice)
         return await (self._command(stored, call, entry) if call else self._say(stored, entry))
 
     async def _say(self, stored: StoredEvent, entry: Entry) -> None:

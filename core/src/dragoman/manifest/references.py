@@ -27,6 +27,7 @@ def field_readers(tables: Tables) -> dict[tuple[type, str], ReadField]:
         **{(Route, key): route_id for key in ROUTE_IDS},
         **{(Access, name): partial(_entries, tables, name) for name in ACCESS_LISTS},
         (Access, "admit_by"): partial(_admitters, tables),
+        **{(Profile, name): partial(_people, tables) for name in ("allow", "approvers")},
     }
 
 
@@ -44,6 +45,17 @@ def _entries(tables: Tables, name: str, value: object) -> tuple[str, ...]:
         return made
 
     return tuple(dict.fromkeys(each(enumerate(expect(value, list)), entry)))
+
+
+def _people(tables: Tables, value: object) -> tuple[str, ...]:
+    """Return whom a profile names: people as in an access list, roles by their words."""
+
+    def entry(_: int, written: object) -> str:
+        if isinstance(written, str) and written.isalpha():
+            return written
+        return access_entry(written, "users", tables.checks)
+
+    return tuple(each(enumerate(expect(value, list)), entry))
 
 
 def _admitters(tables: Tables, value: object) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final, TypeAlias
 
@@ -29,6 +30,7 @@ class Endpoint:
 
     _key: Any
     _clock: Clock
+    _log: logging.Logger
     _interactions: Interactions
     _take: Callable[[Json], Awaitable[bool]]
 
@@ -37,11 +39,13 @@ class Endpoint:
         cls,
         key: str,
         clock: Clock,
+        log: logging.Logger,
         interactions: Interactions,
         take: Callable[[Json], Awaitable[bool]],
     ) -> Endpoint:
         """Load what checks signatures, off the event loop."""
-        return cls(await anyio.to_thread.run_sync(_load, key), clock, interactions, take)
+        loaded = await anyio.to_thread.run_sync(_load, key)
+        return cls(loaded, clock, log, interactions, take)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -54,6 +58,7 @@ class Endpoint:
         if body is None:
             await _answer(send, 413)
         elif not self._signed(dict(scope["headers"]), body):
+            self._log.warning("a request without Discord's signature was refused")
             await _answer(send, 401)
         else:
             await self._interaction(_parsed(body), send)

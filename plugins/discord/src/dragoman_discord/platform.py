@@ -90,7 +90,7 @@ async def open_discord(config: DiscordConfig, host: Host) -> AsyncIterator[Disco
         feed = Feed(host, config, network, rest, places, interactions, progress)
         if config.interactions_key:
             key, clock = config.interactions_key, host.clock
-            endpoint = await Endpoint.prepare(key, clock, interactions, feed.interaction)
+            endpoint = await Endpoint.prepare(key, clock, host.log, interactions, feed.interaction)
             host.mount(f"/discord/{host.id}/interactions", endpoint)
         downloads = Downloads(rest, files, config.api_url)
         yield Discord(config, host, rest, feed, places, interactions, downloads)

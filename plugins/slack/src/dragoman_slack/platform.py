@@ -65,7 +65,7 @@ async def open_slack(config: SlackConfig, host: Host) -> AsyncIterator[Slack]:
             gaps=Gaps(host, api),
         )
         if config.mode == "http" and config.signing_secret is not None:
-            slack.events = EventsApp(config.signing_secret, host.clock)
+            slack.events = EventsApp(config.signing_secret, host.clock, host.log)
             host.mount(config.path, slack.events)
         elif config.app_token is not None:
             slack.sockets = Sockets(
