@@ -9,8 +9,8 @@ import asyncio
 import logging
 from pathlib import Path
 
-from admission.cells import table
 from admission.everybody import PLATFORMS
+from admission.ways import table
 
 PAGE = Path(__file__).parent / "access.md"
 
@@ -79,7 +79,7 @@ def page() -> str:
 def section(name: str) -> str:
     """Return a platform's part."""
     wire, found = asyncio.run(PLATFORMS[name]())
-    return f"### {name}\n\n{table(wire, found)}"
+    return f"### {name}\n\n{table(wire.LACKS, found)}"
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 
 import attrs
 
-from admission.cells import DIRECT, Cell
+from admission.ways import DIRECT, Cell
 from dragoman import Host, Secret
 from dragoman.manifest.model import ComponentTable
 from dragoman_discord.config import DiscordConfig

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import attrs
 
-from admission.cells import DIRECT, Cell
+from admission.ways import DIRECT, Cell
 from dragoman import Host, Secret
 from dragoman.manifest.model import ComponentTable
 from dragoman_slack.config import SlackConfig

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 import attrs
 import pytest
 
-from admission.cells import DIRECT, LISTED_POSTS, POSTS, Cell
+from admission.ways import DIRECT, LISTED_POSTS, POSTS, Cell
 from dragoman import Host, Secret
 from dragoman.manifest.model import ComponentTable
 from dragoman_http.config import HttpConfig
