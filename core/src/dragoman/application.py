@@ -19,6 +19,8 @@ from dragoman.clock import Clock, SystemClock
 from dragoman.flow.admission import Admission
 from dragoman.flow.cards import Cards
 from dragoman.flow.changes import Changes
+from dragoman.flow.choices import Choices
+from dragoman.flow.choosing import Choosing
 from dragoman.flow.commands import Commands
 from dragoman.flow.control import Control
 from dragoman.flow.decisions import Decisions
@@ -166,6 +168,8 @@ class Application:
         moves = Moves(store, log)
         await moves.load()
         router = Router.of(self.manifest, moves.names)
+        choosing = Choosing(store, log, router, Choices(store, moves.names))
+        await choosing.load()
         async with anyio.create_task_group() as tasks:
             outbox = await self._outbox(store, assembly, tasks, moves, log)
             sinks = SinkFan(assembly.sinks, tasks, log)
@@ -183,6 +187,7 @@ class Application:
                 leases=leases,
                 fetched=await self._fetched(store, outbox, hooks),
                 redact=self.redactor,
+                model=choosing.model,
             )
             async with anyio.create_task_group() as running:
                 cards = Cards(store, self.clock, log, outbox)
@@ -206,6 +211,7 @@ class Application:
                     people=people,
                     turns=turns,
                     decisions=decisions,
+                    choosing=choosing,
                     outbox=outbox,
                     store=store,
                     router=router,
@@ -289,6 +295,7 @@ class Application:
         people: People,
         turns: Turns,
         decisions: Decisions,
+        choosing: Choosing,
         outbox: Outbox,
         store: Store,
         router: Router,
@@ -297,16 +304,16 @@ class Application:
         log: logging.Logger,
     ) -> Door:
         kinds = self._kinds()
+        admission = Admission(people, self.manifest.access, kinds, hooks, outbox.moves.names)
+        own = Control(store, self.clock, turns, kinds).runs | decisions.runs
         return Door(
             store=store,
             clock=self.clock,
             log=log,
-            admission=Admission(people, self.manifest.access, kinds, hooks, outbox.moves.names),
+            admission=admission,
             router=router,
             hooks=hooks,
-            commands=self._commands(
-                Control(store, self.clock, turns, kinds).runs | decisions.runs, store, log
-            ),
+            commands=self._commands(own | choosing.runs(admission), store, log),
             kinds=kinds,
             runtimes=runtimes,
             limits=self.manifest.limits,
@@ -314,6 +321,7 @@ class Application:
             outbox=outbox,
             presses=Presses(store, outbox),
             decisions=decisions,
+            choosing=choosing,
             moves=outbox.moves,
             changes=Changes(store, log, outbox, turns, outbox.moves),
         )

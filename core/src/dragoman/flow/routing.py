@@ -13,11 +13,15 @@ from dragoman.messages import Address, Inbound, Lane, Place
 
 @attrs.frozen
 class Routed:
-    """The profile that a route chose. ``route`` is ``None`` for the default profile."""
+    """The profile that a route chose, or people did. ``route`` is ``None`` for the default profile.
+
+    ``offered`` are the profiles among which may be chosen there, the route's own first.
+    """
 
     name: str
     profile: Profile
     route: Route | None
+    offered: tuple[str, ...] = ()
 
 
 def specificity(route: Route) -> tuple[bool, bool, bool, bool, bool]:
@@ -81,10 +85,15 @@ class Router:
         matching = [route for route in self._routes if _matches(route, event, names)]
         if matching:
             best = max(matching, key=lambda route: _telling(route, names))
-            return Routed(best.profile, self._profiles[best.profile], best)
+            offered = tuple(dict.fromkeys((best.profile, *best.profiles)))
+            return Routed(best.profile, self._profiles[best.profile], best, offered)
         if self.default is None:
             return None
-        return Routed(self.default, self._profiles[self.default], None)
+        return Routed(self.default, self._profiles[self.default], None, (self.default,))
+
+    def of_name(self, name: str, routed: Routed) -> Routed:
+        """Return the same with another profile, one of those that are offered."""
+        return attrs.evolve(routed, name=name, profile=self._profiles[name])
 
 
 def _telling(route: Route, names: Sequence[str]) -> tuple[object, ...]:

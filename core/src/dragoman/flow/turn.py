@@ -32,6 +32,7 @@ from dragoman.flow.typing import keep_typing
 from dragoman.hookspecs import Drop, TurnEnded, TurnStarted
 from dragoman.logs import Log, bound
 from dragoman.manifest.model import Limits, Profile
+from dragoman.messages import Address
 from dragoman.outbox.outbox import Outbox
 from dragoman.plugins.hooktable import HookTable
 from dragoman.protocols import Decision, MemoryStore, Reactions, Runtime, TurnInfo, TurnRequest
@@ -122,6 +123,8 @@ class TurnRunner:
     leases: Leases
     fetched: Fetched
     redact: Callable[[str], str]
+    model: Callable[[Address, str], str]
+    """What people chose for a place and a profile."""
 
     async def run(self, grant: TurnGrant, offer: Offer, running: Running) -> TurnGrant | None:
         """Run a turn; return the one that took the session over.
@@ -312,16 +315,18 @@ class TurnRunner:
                     await events.aclose()
 
     def _request(self, grant: TurnGrant) -> TurnRequest:
+        address = grant.inputs[0].inbound.address
         return TurnRequest(
             turn_id=grant.lease.turn_id,
             session_id=grant.lease.session_id,
             conversation_id=grant.conversation_id,
             profile=grant.profile,
-            address=grant.inputs[0].inbound.address,
+            address=address,
             inputs=tuple(turn_input(stored) for stored in grant.inputs),
             attempt=grant.attempt,
             saved=grant.saved,
             decisions=tuple(map(_decision, grant.decided)),
+            model=self.model(address, grant.profile),
         )
 
     def _memory(self, grant: TurnGrant) -> ScopedMemory | None:
