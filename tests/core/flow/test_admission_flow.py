@@ -251,6 +251,17 @@ async def test_messages_that_do_not_address_the_bot_are_ignored_unless_the_profi
         ]
 
 
+@pytest.mark.parametrize(("place", "answers"), [(Place.GROUP, 0), (Place.DM, 1)])
+async def test_a_profile_that_is_off_in_groups_says_nothing_there(place, answers):
+    """B10: a group can be off, whoever is addressed in it, and a command is no way around that."""
+    profiles = {"default": Profile(runtime="scripted", trigger="off")}
+    async with gateway(profiles=profiles, access=Access(owners=("stub:5",))) as stage:
+        await stage.platform.say("/help", channel="1", place=place, user="5")
+        await stage.until_final()
+        assert await stage.states("inbound_events", "rule") == ["owners"]
+        assert len(stage.platform.shown("1")) == answers
+
+
 async def test_without_a_route_and_a_default_profile_an_event_is_refused():
     profiles = {"a": Profile(runtime="scripted"), "b": Profile(runtime="scripted")}
     async with gateway(profiles=profiles) as stage:

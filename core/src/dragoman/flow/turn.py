@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-import secrets
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from functools import partial
-from typing import Final, TypeVar, cast
+from typing import Final, cast
 
 import anyio
 import attrs
@@ -16,58 +15,44 @@ from dragoman.causes import describe, find, leaves
 from dragoman.clock import Clock
 from dragoman.errors import RuntimeFailed, StaleLease, StoreUnavailable
 from dragoman.flow.attached import Attached
-from dragoman.flow.cards import buttons_of
 from dragoman.flow.fetched import Fetched
 from dragoman.flow.leases import Leases
 from dragoman.flow.live import Live
 from dragoman.flow.modelcalls import ModelCalls
 from dragoman.flow.notices import notice_to
-from dragoman.flow.parts import parts_of
-from dragoman.flow.presses import as_text
+from dragoman.flow.outcomes import Outcomes
 from dragoman.flow.running import Running
-from dragoman.flow.sinks import SinkFan, SinkFeed
+from dragoman.flow.sinks import SinkFan
 from dragoman.flow.turnhost import FencedTurnHost, ScopedMemory, turn_input
 from dragoman.flow.turns import Offer
 from dragoman.flow.typing import keep_typing
-from dragoman.hookspecs import Drop, TurnEnded, TurnStarted
-from dragoman.logs import Log, bound
+from dragoman.flow.underway import Turn
+from dragoman.hookspecs import TurnEnded, TurnStarted
+from dragoman.logs import bound
 from dragoman.manifest.model import Limits, Profile
 from dragoman.messages import Address
 from dragoman.outbox.outbox import Outbox
 from dragoman.plugins.hooktable import HookTable
 from dragoman.protocols import Decision, MemoryStore, Reactions, Runtime, TurnInfo, TurnRequest
 from dragoman.render.answer import Answer
-from dragoman.render.endings import NO_ANSWER, cancelled_text, interrupted_text
+from dragoman.render.endings import interrupted_text
 from dragoman.render.preview import WORKING_SECONDS, View
-from dragoman.render.questions import WAITS, question
-from dragoman.render.text import is_blank, sanitise
 from dragoman.runevents import (
     ApprovalRequested,
     Cancelled,
     Failed,
     FailureKind,
-    Finished,
     InputConsumed,
     Paused,
     RunEnd,
 )
-from dragoman.states import TurnState
 from dragoman.store.operations import (
     Absorb,
     Approval,
-    Delivery,
-    Finish,
-    Operation,
-    Part,
-    Pause,
-    Question,
     TurnGrant,
 )
 from dragoman.store.protocol import Store
 
-T = TypeVar("T")
-
-RETRY: Final = 2.0
 LAST_WORD: Final = 5.0
 """How long a turn that is cut by a stop tries to be written."""
 
@@ -79,31 +64,6 @@ COLLECTED: Final = 100
 """Messages that are taken in at once while it waits."""
 
 WORKING_NOTICE: Final = "*(still working on this; it takes longer than usual)*"
-FILES_NOTICE: Final = "*(here it is)*"
-"""What a preview becomes of a turn that has files and no words."""
-WITHHELD_NOTICE: Final = "*(this answer was withheld by a rule of the deployment)*"
-
-_STATES: Final[dict[type[RunEnd], TurnState]] = {
-    Finished: TurnState.SUCCEEDED,
-    Failed: TurnState.FAILED,
-    Cancelled: TurnState.CANCELLED,
-}
-
-
-@attrs.define(eq=False)
-class Turn:
-    """What belongs together while one turn runs."""
-
-    grant: TurnGrant
-    info: TurnInfo
-    answer: Answer
-    asked: list[ApprovalRequested]
-    view: View
-    live: Live
-    host: FencedTurnHost
-    running: Running
-    log: Log
-    feeds: Sequence[SinkFeed]
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -125,6 +85,16 @@ class TurnRunner:
     redact: Callable[[str], str]
     model: Callable[[Address, str], str]
     """What people chose for a place and a profile."""
+    outcomes: Outcomes = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.outcomes = Outcomes(
+            store=self.store,
+            clock=self.clock,
+            outbox=self.outbox,
+            hooks=self.hooks,
+            profiles=self.profiles,
+        )
 
     async def run(self, grant: TurnGrant, offer: Offer, running: Running) -> TurnGrant | None:
         """Run a turn; return the one that took the session over.
@@ -140,11 +110,11 @@ class TurnRunner:
         self._react(turn, on=True)
         try:
             end = await self._work(turn)
-            text = await self._last_text(turn, end)
+            text = await self.outcomes.last_text(turn, end)
             if isinstance(end, Paused):
-                await self._pause(turn, end, text)
+                await self.outcomes.pause(turn, end, text)
                 return None
-            return await self._finish(turn, end, text, offer)
+            return await self.outcomes.finish(turn, end, text, offer)
         except anyio.get_cancelled_exc_class():
             await self._interrupt(turn)
             raise
@@ -182,7 +152,7 @@ class TurnRunner:
         text = interrupted_text("" if turn.view.veiled else turn.view.body(turn.answer))
         with anyio.CancelScope(shield=True), self.clock.move_on_after(LAST_WORD) as scope:
             try:
-                await self._finish(turn, None, text, _nothing_more)
+                await self.outcomes.finish(turn, None, text, _nothing_more)
             except StaleLease:
                 return  # it had ended
         if scope.cancelled_caught:
@@ -377,118 +347,6 @@ class TurnRunner:
             await self.outbox.post(notice_to(event, WORKING_NOTICE, self.clock.now().timestamp()))
         except StoreUnavailable as error:
             self.log.error("turn %s is not announced as long: %s", turn.info.turn_id, error)
-
-    async def _last_text(self, turn: Turn, end: RunEnd) -> str:
-        """Return what stays visible of a turn; plugins may change it, or withhold it."""
-        if isinstance(end, Cancelled):
-            text = turn.view.body(turn.answer)
-            text = cancelled_text(text, turn.running.mark)
-            if turn.running.told and is_blank(turn.answer.text) and not turn.live.visible:
-                text = ""  # whoever stopped it is told so
-        elif isinstance(end, Finished) and is_blank(turn.answer.text) and turn.host.attached:
-            text = FILES_NOTICE if turn.live.visible else ""
-        elif isinstance(end, Paused) and is_blank(turn.answer.text):
-            text = WAITS if turn.live.visible else ""
-        else:
-            text = turn.view.whole(turn.answer, end)
-        labels = turn.host.suggested if isinstance(end, Finished) else ()
-        if text and len(labels) > self._can(turn.grant).buttons:
-            text, turn.host.suggested = f"{text}\n\n{as_text(labels)}", ()
-        if not self.hooks.has_outbound or not text:
-            return text
-        changed = await self.hooks.outbound(text, turn.info)
-        if isinstance(changed, Drop):
-            turn.log.warning("turn %s: answer withheld: %s", turn.info.turn_id, changed.reason)
-            await turn.host.attached.withhold()
-            turn.host.suggested = ()
-            return WITHHELD_NOTICE
-        return NO_ANSWER if is_blank(changed) else sanitise(changed)
-
-    async def _finish(
-        self, turn: Turn, end: RunEnd | None, text: str, offer: Offer
-    ) -> TurnGrant | None:
-        """Make the end durable, however long the store takes, then send what is owed."""
-        labels = turn.host.suggested if isinstance(end, Finished) else ()
-        parts, owed = await self._rows(turn, text, labels, files=end is not None)
-        operation = Finish(
-            lease=turn.grant.lease,
-            state=_state(end),
-            parts=parts,
-            failure=end.kind if isinstance(end, Failed) else None,
-            detail=sanitise(end.detail) if isinstance(end, Failed) else turn.running.reason,
-            usage=turn.answer.usage,
-            kept=await turn.host.calls.rest(),
-            take_back=isinstance(end, Failed) and end.kind is FailureKind.CONTEXT_OVERFLOW,
-            adoption=offer(),
-            now=self.clock.now().timestamp(),
-        )
-        ended = await self._written(turn, operation)
-        self.outbox.push(owed)
-        return ended.next
-
-    async def _rows(
-        self, turn: Turn, text: str, labels: Sequence[str] = (), *, files: bool = True
-    ) -> tuple[tuple[Part, ...], list[Delivery]]:
-        """Return the rows of what a turn has said, its files behind it, and what is to be sent."""
-        parts, owed = await turn.live.settle(text, labels)
-        if files and turn.host.attached:
-            more, behind = await turn.host.attached.rows(len(parts), alone=not text)
-            parts, owed = (*parts, *more), [*owed, *behind]
-        return parts, owed
-
-    async def _pause(self, turn: Turn, end: Paused, text: str) -> None:
-        """Let the turn wait for people: what it has asked is shown behind what it has said."""
-        parts, owed = await self._rows(turn, text)
-        now, notices = self.clock.now().timestamp(), list[Delivery]()
-        questions = [await self._question(turn, asked, now, notices) for asked in turn.asked]
-        operation = Pause(
-            lease=turn.grant.lease,
-            saved=end.state,
-            questions=tuple(questions),
-            parts=parts,
-            notices=tuple(notices),
-            usage=turn.answer.usage,
-            kept=await turn.host.calls.rest(),
-            now=now,
-        )
-        await self._written(turn, operation)
-        self.outbox.push([*owed, *notices])
-
-    async def _question(
-        self, turn: Turn, asked: ApprovalRequested, now: float, notices: list[Delivery]
-    ) -> Question:
-        """Return a question; the messages that show it are added, the last one with its buttons."""
-        patience = self.profiles[turn.info.profile].approval_timeout
-        name, can = secrets.token_hex(4), self._can(turn.grant)
-        shown = question(asked.tool, asked.arguments, name, patience)
-        event = turn.grant.inputs[0].inbound
-        notices += [notice_to(event, each, now) for each in await parts_of(shown, can, turn.log)]
-        if buttons := buttons_of(name, can.buttons):
-            notices[-1] = attrs.evolve(notices[-1], buttons=buttons)
-        return Question(
-            id=name,
-            call_id=asked.call_id,
-            tool=asked.tool,
-            arguments=asked.arguments,
-            expires_at=now + patience,
-            card=notices[-1].id if buttons else "",
-        )
-
-    async def _written(self, turn: Turn, operation: Operation[T]) -> T:
-        """Write how a turn goes on, however long the store takes."""
-        while True:
-            try:
-                with anyio.CancelScope(shield=True):
-                    return await self.store.apply(operation)
-            except StoreUnavailable as error:
-                turn.log.error("turn %s cannot be written yet: %s", turn.info.turn_id, error)
-                await self.clock.sleep(RETRY)
-
-
-def _state(end: RunEnd | None) -> TurnState:
-    if end is None or (isinstance(end, Failed) and end.kind is FailureKind.STATE_LOST):
-        return TurnState.INTERRUPTED
-    return _STATES[type(end)]
 
 
 def _decision(approval: Approval) -> Decision:
