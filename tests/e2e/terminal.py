@@ -52,15 +52,15 @@ class Terminal:
         assert self.process.returncode == 0
 
     @classmethod
-    def of(cls, command, home, cwd):
-        """Start a command with an environment that has nothing but what every terminal has."""
+    def of(cls, command, home, cwd, **more):
+        """Start a command with an environment that has what every terminal has, and no more."""
         ours, theirs = os.openpty()
         process = subprocess.Popen(
             command,
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
-            env={"HOME": str(home), "PATH": os.defpath, "TERM": "dumb"},
+            env={"HOME": str(home), "PATH": os.defpath, "TERM": "dumb", **more},
             cwd=cwd,
             start_new_session=True,
         )

@@ -5,10 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import asynccontextmanager
-from itertools import chain
 from typing import Any, Final
 
-import attrs
 import pytest
 
 from dragoman import (
@@ -17,7 +15,6 @@ from dragoman import (
     Finished,
     Paused,
     RuntimeCapabilities,
-    Secret,
     TextBlock,
     hookimpl,
 )
@@ -26,23 +23,12 @@ from dragoman.flow.presses import NO_BUTTON
 from dragoman.manifest.model import Access
 from dragoman.testing import ScriptedRuntime, StubPlugin
 from dragoman.testing.platform import StubConfig
-from dragoman_discord.config import DiscordConfig
-from dragoman_discord.platform import open_discord
-from dragoman_slack.config import SlackConfig
-from dragoman_slack.platform import open_slack
-from dragoman_telegram.config import TelegramConfig
-from dragoman_telegram.platform import open_telegram
-from peers.discord_fake import DiscordFake
-from peers.slack_fake import SlackFake
-from peers.slack_fake.blocks import buttons as slack_buttons
-from peers.telegram_fake import USERNAME, TelegramFake
+from peers.wires import ADA, BEN, WIRES
 from stage import eventually, gateway
 
 pytestmark = pytest.mark.anyio
 
 CAN: Final = RuntimeCapabilities(approve=True, resume=True, journal=True)
-ADA, BEN = 0, 1
-"""Who asks, and somebody else who is in the same rooms."""
 
 
 async def script(request, host):
@@ -62,181 +48,9 @@ async def script(request, host):
 ran: list[str] = []
 
 
-@attrs.frozen
-class Card:
-    """A message of the bot, as it is now: ``buttons`` are what they carry, by label."""
-
-    id: str
-    text: str
-    buttons: dict[str, str]
-
-
-@attrs.define(eq=False)
-class TelegramWire:
-    """Two groups with two people each."""
-
-    fake: TelegramFake = attrs.field(factory=TelegramFake)
-    rooms: tuple[str, str] = ("-1001500000001", "-1001500000002")
-    people: tuple[int, int] = (700000001, 700000002)
-    pressed: dict[int, list[str]] = attrs.field(factory=dict)
-
-    def __attrs_post_init__(self):
-        for room in self.rooms:
-            self.fake.add_chat(int(room), "supergroup", "Team")
-
-    def open(self, host):
-        token = Secret("env TOKEN", self.fake.token)
-        config = TelegramConfig(token=token, api_url=self.fake.url, poll_timeout=1, drafts=False)
-        return open_telegram(config, host)
-
-    def connected(self):
-        return bool(self.fake.calls_of("getUpdates"))
-
-    def say(self, room, text):
-        self.fake.say(int(room), self.people[ADA], f"@{USERNAME} {text}")
-
-    def shown(self, room):
-        with self.fake._world.changed:
-            keys = {
-                one.id: {key["text"]: key["callback_data"] for row in one.buttons for key in row}
-                for one in self.fake._world.history(int(room))
-            }
-        return [
-            Card(str(one.message_id), one.text, keys[one.message_id])
-            for one in self.fake.chat(int(room))
-            if one.sender == self.fake.bot_id
-        ]
-
-    def press(self, who, room, message, data):
-        made = self.fake.press(int(room), int(message), self.people[who], data, unseen=True)
-        self.pressed.setdefault(who, []).append(made.query_id)
-
-    def press_by_nobody(self, room, message, data):
-        with self.fake._world.changed:
-            found = self.fake._world.messages[int(room), int(message)]
-            place = self.fake._accessible(found)
-        self.fake.enqueue({"callback_query": {"id": "1", "message": place, "data": data}})
-
-    def told(self, who):
-        answers = map(self.fake.answer_to, self.pressed.get(who, ()))
-        return [one["text"] for one in answers if one and one.get("text")]
-
-
-@attrs.define(eq=False)
-class DiscordWire:
-    """Two channels of a server."""
-
-    fake: DiscordFake = attrs.field(factory=lambda: DiscordFake(heartbeat=0.5))
-    rooms: tuple[str, str] = attrs.field(init=False)
-    people: tuple[int, int] = attrs.field(init=False)
-
-    def __attrs_post_init__(self):
-        self.people = (self.fake.person("Ada"), self.fake.person("Ben"))
-        guild = self.fake.add_guild()
-        self.rooms = (str(self.fake.add_channel(guild)), str(self.fake.add_channel(guild)))
-
-    def open(self, host):
-        token = Secret("env TOKEN", self.fake.token)
-        return open_discord(DiscordConfig(token=token, api_url=self.fake.api), host)
-
-    def connected(self):
-        return any(one.connection for one in self.fake.sessions)
-
-    def say(self, room, text):
-        self.fake.say(int(room), self.people[ADA], f"<@{self.fake.bot_id}> {text}")
-
-    def shown(self, room):
-        with self.fake._world.changed:
-            rows = {one.id: list(one.components) for one in self.fake._world.messages.values()}
-        return [
-            Card(
-                str(one.id),
-                one.displayed,
-                {
-                    key["label"]: key["custom_id"]
-                    for row in rows[one.id]
-                    for key in row["components"]
-                },
-            )
-            for one in self.fake.shown(int(room))
-            if one.author == self.fake.bot_id
-        ]
-
-    def press(self, who, room, message, data):
-        del room  # a message is in one
-        self.fake.press(int(message), self.people[who], data, unseen=True)
-
-    def press_by_nobody(self, room, message, data):
-        body = {"id": "1", "application_id": "1", "type": 3, "token": "x", "channel_id": room}
-        pressed = {"custom_id": data, "component_type": 2}
-        self.fake.event("INTERACTION_CREATE", body | {"data": pressed, "message": {"id": message}})
-
-    def told(self, who):
-        found = [self.fake.whispered(int(room), self.people[who]) for room in self.rooms]
-        return [one.displayed for one in sorted(chain(*found), key=lambda one: one.id)]
-
-
-@attrs.define(eq=False)
-class SlackWire:
-    """Two channels of a workspace."""
-
-    fake: SlackFake = attrs.field(factory=SlackFake)
-    rooms: tuple[str, str] = attrs.field(init=False)
-    people: tuple[str, str] = ("U0ADA", "U0BEN")
-
-    def __attrs_post_init__(self):
-        for person, name in zip(self.people, ("ada", "ben"), strict=True):
-            self.fake.person(person, name, name.title())
-        self.rooms = (
-            self.fake.channel("one", *self.people),
-            self.fake.channel("two", *self.people),
-        )
-
-    def open(self, host):
-        config = SlackConfig(
-            bot_token=Secret("env BOT", self.fake.app.bot_token),
-            app_token=Secret("env APP", self.fake.app.app_token),
-            api_url=self.fake.url,
-            replies="channel",
-            connections=1,
-        )
-        return open_slack(config, host)
-
-    def connected(self):
-        return bool(self.fake.sockets)
-
-    def say(self, room, text):
-        self.fake.say(room, self.people[ADA], f"{self.fake.mention} {text}")
-
-    def shown(self, room):
-        return [
-            Card(
-                one.ts,
-                one.source,
-                {key["text"]["text"]: key["value"] for key in slack_buttons(list(one.blocks))},
-            )
-            for one in self.fake.shown(room)
-            if one.user == self.fake.app.user_id
-        ]
-
-    def press(self, who, room, message, data):
-        self.fake.press(room, message, self.people[who], "dragoman:0", unseen=data)
-
-    def press_by_nobody(self, room, message, data):
-        action = {"type": "button", "action_id": "dragoman:0", "value": data, "action_ts": "1.1"}
-        payload: dict[str, Any] = {"type": "block_actions", "team": {"id": self.fake.team.id}}
-        payload |= {"channel": {"id": room}, "container": {"message_ts": message}}
-        with self.fake._world.changed:
-            self.fake._world.deliver("interactive", payload | {"actions": [action]})
-
-    def told(self, who):
-        found = [self.fake.ephemerals(room, self.people[who]) for room in self.rooms]
-        return [one.source for one in sorted(chain(*found), key=lambda one: one.ts)]
-
-
-@pytest.fixture(params=[TelegramWire, DiscordWire, SlackWire], ids=["telegram", "discord", "slack"])
+@pytest.fixture(params=WIRES)
 def wire(request) -> Iterator[Any]:
-    made = request.param()
+    made = WIRES[request.param]()
     with made.fake:
         yield made
 

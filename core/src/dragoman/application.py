@@ -35,6 +35,7 @@ from dragoman.flow.registry import Run
 from dragoman.flow.routing import Router
 from dragoman.flow.sinks import SinkFan
 from dragoman.flow.supervise import Supervisor
+from dragoman.flow.throttle import Throttle
 from dragoman.flow.turn import TurnRunner
 from dragoman.flow.turns import Turns
 from dragoman.health import Health
@@ -323,6 +324,7 @@ class Application:
             decisions=decisions,
             choosing=choosing,
             moves=outbox.moves,
+            throttle=Throttle(self.clock, log, kinds, self.manifest.access, self.manifest.limits),
             changes=Changes(store, log, outbox, turns, outbox.moves),
         )
 

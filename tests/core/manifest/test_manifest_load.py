@@ -147,6 +147,10 @@ def test_a_byte_order_mark_and_windows_lines_are_read(
             [
                 "8: routes[0].profile: names no [profiles.<id>] table",
                 "9: routes[0].platform: names no [platforms.<id>] table — did you mean 'chat'?",
+                (
+                    "10: routes[0].user: names grant nothing, because they change hands: use the "
+                    "immutable id (people see their own with /whoami)"
+                ),
             ],
         ),
         ("[access]", "[[routes]]\n[access]", ["7: routes[0].profile: this key is required"]),

@@ -62,6 +62,8 @@ class Admission:
     def _listed(self, event: Inbound, kind: str) -> Admitted | None:
         """Return what the first list says that names the sender or the channel."""
         person = identity_of(kind, event.sender) if event.sender.id else ""
+        if event.sender.bot:  # whatever else names it: nothing more than that it may talk
+            return Admitted(True, "bots") if person in self._access.bots else None
         lists = (("owners", Role.OWNER), ("operators", Role.OPERATOR), ("users", Role.USER))
         for name, role in lists:
             if person and person in getattr(self._access, name):

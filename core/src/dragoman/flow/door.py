@@ -23,6 +23,7 @@ from dragoman.flow.parts import parts_of
 from dragoman.flow.presses import NO_BUTTON, NOT_ADMITTED, Presses
 from dragoman.flow.registry import Given
 from dragoman.flow.routing import Routed, Router
+from dragoman.flow.throttle import Throttle
 from dragoman.flow.turnhost import turn_input
 from dragoman.flow.turns import Turns
 from dragoman.hookspecs import ConversationView, Drop
@@ -80,6 +81,7 @@ class Door:
     _presses: Presses
     _decisions: Decisions
     _choosing: Choosing
+    _throttle: Throttle
 
     async def decide(self, stored: StoredEvent) -> None:
         """Settle an event, or put it into its session. Raises only what the store raises."""
@@ -90,7 +92,7 @@ class Door:
             return await self.end(stored, EventState.IGNORED, "sent by this account")
         stored = self._moves.event(stored)
         self._outbox.heard(stored.inbound.address)
-        if event.sender.bot:
+        if self._throttle.shuts_out(event):
             return await self.end(stored, EventState.IGNORED, "sent by a bot")
         if event.kind is Kind.PRESS:
             return await self._press(stored)
@@ -105,7 +107,7 @@ class Door:
     async def _press(self, stored: StoredEvent) -> None:
         event, entry = stored.inbound, await self.let_in(stored)
         if entry is None:
-            return self._presses.answer(event, NOT_ADMITTED)
+            return None
         if decided := await self._decisions.pressed(stored, entry.role):
             notice = "" if self._presses.answers(event) else decided.told
             await self.end(stored, decided.state, decided.reason, entry.rule, notice)
@@ -185,6 +187,8 @@ class Door:
                 stored, EventState.EXPIRED, "older than freshness", entry.rule, EXPIRED_NOTICE
             )
         call = self._commands.match(event, event.text, entry.routed.name)
+        if excess := self._throttle.excess(stored, call):
+            return await self.end(stored, excess.state, excess.reason, entry.rule, excess.notice)
         return await (self._command(stored, call, entry) if call else self._say(stored, entry))
 
     async def _say(self, stored: StoredEvent, entry: Entry) -> None:
@@ -290,7 +294,11 @@ class Door:
             return await self._say(attrs.evolve(stored, inbound=done.said), entry)
         if done.state is EventState.RECEIVED:
             return self._turns.afterwards(given.session_id, partial(self.decide, stored))
-        return await self.end(stored, done.state, done.reason, entry.rule, done.shown)
+        # What somebody may not do, and that there is nothing to say, is for nobody else to see.
+        alone = done.state is EventState.REFUSED or not done.shown
+        notice = "" if alone and self._presses.answers(event) else done.shown
+        await self.end(stored, done.state, done.reason, entry.rule, notice)
+        return None if notice else self._presses.answer(event, done.shown)
 
     async def expire_waiting(self) -> None:
         """End what has waited for its turn too long, as after days without a gateway."""
@@ -300,10 +308,11 @@ class Door:
                 await self.end(stored, EventState.EXPIRED, "waited too long", notice=EXPIRED_NOTICE)
 
     async def refuse(self, stored: StoredEvent, reason: str, rule: str = "") -> None:
-        """End an event that nobody lets in, and say so in the log."""
+        """End an event that nobody lets in; told are the log, and alone whoever waits for a word."""
         where = stored.inbound.address.platform
         self._log.info("event %s of %s refused: %s", stored.id, where, reason, extra=_ids(stored))
         await self.end(stored, EventState.REFUSED, reason, rule or reason)
+        self._presses.answer(stored.inbound, NOT_ADMITTED)
 
     async def end(
         self, stored: StoredEvent, state: EventState, reason: str, rule: str = "", notice: str = ""

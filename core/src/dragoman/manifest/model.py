@@ -167,6 +167,13 @@ class Access:
             "kind:channel:thread), as kind:id or kind:workspace:id"
         ),
     )
+    bots: tuple[str, ...] = attrs.field(
+        default=(),
+        metadata=_help(
+            "bots that may talk to the agents, as kind:id, within limits.bot_messages; no command "
+            "or decision is taken from them, and all others are ignored"
+        ),
+    )
     admit_by: tuple[str, ...] = attrs.field(
         default=(), metadata=_help("components whose word alone lets people in")
     )
@@ -181,6 +188,29 @@ class Limits:
     )
     queued_per_session: int = attrs.field(
         default=50, validator=gt(0), metadata=_help("messages that wait for one session")
+    )
+    person_rate: int = attrs.field(
+        default=60,
+        validator=ge(0),
+        metadata=_help(
+            "messages of one person in a minute; more are refused, which is said once in a minute; "
+            "0 sets no limit. /stop, /approve and /deny always work"
+        ),
+    )
+    conversation_rate: int = attrs.field(
+        default=240,
+        validator=ge(0),
+        metadata=_help(
+            "messages that are answered in one channel or thread in a minute; 0 sets no limit"
+        ),
+    )
+    bot_messages: int = attrs.field(
+        default=5,
+        validator=gt(0),
+        metadata=_help(
+            "messages of one bot in one channel within ten minutes; more are ignored until a person "
+            "speaks there"
+        ),
     )
     turn_timeout: float = attrs.field(
         default=900.0, validator=gt(0), metadata=_help("longest time of one turn, seconds")

@@ -28,6 +28,7 @@ def field_readers(tables: Tables) -> dict[tuple[type, str], ReadField]:
         **{(Route, key): route_id for key in ROUTE_IDS},
         **{(Access, name): partial(_entries, tables, name) for name in ACCESS_LISTS},
         (Access, "admit_by"): partial(_admitters, tables),
+        **{(Profile, name): partial(_people, tables) for name in ("allow", "approvers")},
     }
 
 
@@ -51,6 +52,17 @@ def _profiles(tables: Tables, value: object) -> tuple[str, ...]:
     """Return the profiles that a route offers beside its own."""
     names = enumerate(expect(value, list))
     return tuple(each(names, lambda _, name: tables.reference(name, kind="profiles")))
+
+
+def _people(tables: Tables, value: object) -> tuple[str, ...]:
+    """Return whom a profile names: people as in an access list, roles by their words."""
+
+    def entry(_: int, written: object) -> str:
+        if isinstance(written, str) and written.isalpha():
+            return written
+        return access_entry(written, "users", tables.checks)
+
+    return tuple(each(enumerate(expect(value, list)), entry))
 
 
 def _admitters(tables: Tables, value: object) -> tuple[str, ...]:
