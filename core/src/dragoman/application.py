@@ -29,6 +29,7 @@ from dragoman.flow.fetched import Fetched, largest_of
 from dragoman.flow.intake import Intake
 from dragoman.flow.leases import Leases
 from dragoman.flow.pairing import Pairing
+from dragoman.flow.pastsessions import PastSessions
 from dragoman.flow.people import People
 from dragoman.flow.presses import Presses
 from dragoman.flow.recovery import Recovery, Starts, refuse_steering
@@ -319,7 +320,7 @@ class Application:
         pairing = Pairing(store, self.clock, people, outbox, on, freshness)
         admission = Admission(people, self.manifest.access, kinds, hooks, outbox.moves.names)
         own = Control(store, self.clock, turns, kinds).runs | decisions.runs
-        own |= pairing.runs | choosing.runs(admission)
+        own |= pairing.runs | choosing.runs(admission) | PastSessions(store, self.clock).runs
         return Door(
             store=store,
             clock=self.clock,
