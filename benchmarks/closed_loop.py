@@ -22,7 +22,7 @@ import attrs
 from dragoman import Address, Outbound, Receipt
 from dragoman.application import Application
 from dragoman.echo import EchoConfig
-from dragoman.manifest.model import Access, ComponentTable, Manifest, Profile
+from dragoman.manifest.model import Access, ComponentTable, Limits, Manifest, Profile
 from dragoman.plugins.catalogue import Catalogue
 from dragoman.store.operations import PutValue
 from dragoman.testing.platform import StubConfig, StubPlatform
@@ -84,6 +84,7 @@ def manifest(folder: Path, store: str, clients: int) -> Manifest:
         ),
         profiles={"default": Profile(runtime="echo")},
         access=Access(users=tuple(f"stub:client-{number}" for number in range(clients))),
+        limits=Limits(person_rate=0, conversation_rate=0),
     )
 
 

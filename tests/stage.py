@@ -23,6 +23,9 @@ from dragoman.testing.platform import StubConfig
 
 EVERYBODY = Access(channels=tuple(f"stub:{number}" for number in range(600)))
 
+UNLIMITED = Limits(grace=0.5, person_rate=0, conversation_rate=0)
+"""For people who say more in a minute than anybody can."""
+
 
 def table(kind: str, id_: str, *, optional: bool = False) -> ComponentTable:
     """Return the table of a stub."""
@@ -173,6 +176,7 @@ async def _let_time_pass(clock: VirtualClock, app: Application) -> None:
 __all__ = [
     "ECHO",
     "EVERYBODY",
+    "UNLIMITED",
     "Limits",
     "Stage",
     "can",

@@ -11,7 +11,7 @@ from dragoman import Finished, TextBlock, TextDelta
 from dragoman.manifest.model import Limits, Profile
 from dragoman.messages import Place
 from dragoman.testing import ScriptedRuntime, StubPlatform, StubPlugin, VirtualClock, settle
-from stage import can, gateway
+from stage import UNLIMITED, can, gateway
 
 pytestmark = pytest.mark.anyio
 
@@ -66,7 +66,7 @@ async def test_strand_nothing_that_comes_with_the_reply_waits_for_the_next_messa
 ):
     """Invariant 3: a hundred times in a row."""
     plugin = working(0, stub=Eager(can()))
-    async with gateway(plugin, store=tmp_path / "store.db") as stage:
+    async with gateway(plugin, store=tmp_path / "store.db", limits=UNLIMITED) as stage:
         await stage.platform.say("1")
         with anyio.fail_after(60):
             shown = await stage.platform.until_count(100)
@@ -96,7 +96,7 @@ async def test_strand_nothing_that_comes_as_the_turn_ends_waits_for_the_next_mes
 
     plugin.runtimes["scripted"] = ScriptedRuntime(script)
     async with (
-        gateway(plugin, store=tmp_path / "store.db") as stage,
+        gateway(plugin, store=tmp_path / "store.db", limits=UNLIMITED) as stage,
         anyio.create_task_group() as people,
     ):
         await stage.platform.say("1")

@@ -60,6 +60,8 @@ trigger = "all"
 [limits]
 concurrent_turns = 1000
 restarts = 1000
+person_rate = 0
+conversation_rate = 0
 
 [access]
 users = [{users}]

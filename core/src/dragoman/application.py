@@ -26,6 +26,7 @@ from dragoman.flow.door import Door
 from dragoman.flow.fetched import Fetched, largest_of
 from dragoman.flow.intake import Intake
 from dragoman.flow.leases import Leases
+from dragoman.flow.pairing import Pairing
 from dragoman.flow.people import People
 from dragoman.flow.presses import Presses
 from dragoman.flow.recovery import Recovery, Starts, refuse_steering
@@ -33,6 +34,7 @@ from dragoman.flow.registry import Run
 from dragoman.flow.routing import Router
 from dragoman.flow.sinks import SinkFan
 from dragoman.flow.supervise import Supervisor
+from dragoman.flow.throttle import Throttle
 from dragoman.flow.turn import TurnRunner
 from dragoman.flow.turns import Turns
 from dragoman.health import Health
@@ -95,7 +97,7 @@ class Application:
         log = logger("gateway", self.redactor)
         async with open_store(self.manifest, self.catalogue, self.clock, self.redactor) as store:
             self._store = store
-            health = Health(self.clock, self._kinds(), store, self.lag)
+            health = Health(self.clock, self.manifest.kinds, store, self.lag)
             opener = Opener(
                 self.manifest, self.catalogue, store, self.clock, self.redactor, log, health
             )
@@ -199,9 +201,11 @@ class Application:
                     collect=self._collecting(),
                     work=runner.run,
                 )
-                decisions = self._decisions(store, turns, cards, outbox, log)
-                people = People(store)
+                people = People(store, self.manifest.kinds)
                 await people.load()
+                decisions = self._decisions(
+                    store=store, turns=turns, cards=cards, outbox=outbox, people=people, log=log
+                )
                 door = self._door(
                     people=people,
                     turns=turns,
@@ -270,7 +274,14 @@ class Application:
         return tuple(name for name, mode in busy.items() if mode in {"collect", "interrupt"})
 
     def _decisions(
-        self, store: Store, turns: Turns, cards: Cards, outbox: Outbox, log: logging.Logger
+        self,
+        *,
+        store: Store,
+        turns: Turns,
+        cards: Cards,
+        outbox: Outbox,
+        people: People,
+        log: logging.Logger,
     ) -> Decisions:
         return Decisions(
             store=store,
@@ -280,7 +291,7 @@ class Application:
             cards=cards,
             outbox=outbox,
             profiles=self.manifest.profiles,
-            kinds=self._kinds(),
+            people=people,
         )
 
     def _door(
@@ -296,17 +307,19 @@ class Application:
         runtimes: Mapping[str, Runtime],
         log: logging.Logger,
     ) -> Door:
-        kinds = self._kinds()
+        kinds = self.manifest.kinds
+        on, freshness = self.manifest.access.pairing, self.manifest.limits.freshness
+        pairing = Pairing(store, self.clock, people, outbox, on, freshness)
+        own = Control(store, self.clock, turns, kinds).runs | decisions.runs | pairing.runs
         return Door(
             store=store,
             clock=self.clock,
             log=log,
+            people=people,
             admission=Admission(people, self.manifest.access, kinds, hooks, outbox.moves.names),
             router=router,
             hooks=hooks,
-            commands=self._commands(
-                Control(store, self.clock, turns, kinds).runs | decisions.runs, store, log
-            ),
+            commands=self._commands(own, store, log),
             kinds=kinds,
             runtimes=runtimes,
             limits=self.manifest.limits,
@@ -314,7 +327,9 @@ class Application:
             outbox=outbox,
             presses=Presses(store, outbox),
             decisions=decisions,
+            pairing=pairing,
             moves=outbox.moves,
+            throttle=Throttle(self.clock, log, kinds, self.manifest.access, self.manifest.limits),
             changes=Changes(store, log, outbox, turns, outbox.moves),
         )
 
@@ -328,13 +343,6 @@ class Application:
             log=log,
             timeout=self.manifest.limits.hook_timeout,
         )
-
-    def _kinds(self) -> dict[str, str]:
-        return {
-            table.id: table.plugin.partition(":")[0]
-            for table in self.manifest.components
-            if table.kind == "platforms"
-        }
 
     def _connect(
         self,

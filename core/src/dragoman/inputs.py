@@ -61,9 +61,11 @@ class TurnInput:
     def words(self) -> str:
         """The message as a model is given it: its text, with what belongs to it in brackets.
 
-        Never empty. What others chose (names, quoted words) stays inside its line.
+        Never empty. What others chose (names, quoted words) stays inside its line, and each line
+        of what is only passed on begins with ``>``.
         """
-        lines = [*self._before(), self.text, *(_file(*each) for each in self.files)]
+        text = _passed_on(self.text) if self.forwarded else self.text
+        lines = [*self._before(), text, *(_file(*each) for each in self.files)]
         return "\n".join(line for line in lines if line.strip()) or "[an empty message]"
 
     def _before(self) -> Iterator[str]:
@@ -79,6 +81,11 @@ class TurnInput:
             )
         if self.forwarded:
             yield f"[forwarded from {one_line(self.forwarded, _LABEL)}]"
+
+
+def _passed_on(text: str) -> str:
+    """Return the words of others with a mark before each line, so that none passes for more."""
+    return "\n".join(f"> {line}" for line in text.splitlines())
 
 
 def one_line(text: str, longest: int) -> str:

@@ -75,7 +75,8 @@ class Sender:
     """Who said it. ``id`` is the platform's immutable id; ``name`` is a label, never identity.
 
     ``workspace`` is the one that the id belongs to, where ids are not unique beyond it. ``own``
-    marks this account itself. ``roles`` are the ids of what the platform calls roles, as far as
+    marks this account itself: an adapter hands nothing over before it knows which one that is.
+    ``roles`` are the ids of what the platform calls roles, as far as
     it tells them with an event.
     """
 
@@ -131,7 +132,8 @@ class Inbound:
     bot where the bot has taken part. ``within`` are the ids of what holds the channel (a category),
     the nearest first, for access lists and routes. ``twin`` says that the platform tells one message
     by two events, with the same sender and ``message_id``: whichever comes later is the same message,
-    and speaks to the bot if either does.
+    and speaks to the bot if either does. ``answerable`` says that a message was given in a way that
+    can be answered to its sender alone, by `Answers.answer`, as a slash command can.
 
     ``album`` names what came together, as an album of photos does: its members become one input.
     ``continues`` says that the sender's client probably cut a long text here, so that the rest is
@@ -157,6 +159,7 @@ class Inbound:
     follows: bool = False
     within: tuple[str, ...] = ()
     twin: bool = False
+    answerable: bool = False
     joined: bool = False
     late: bool = False
     notes: tuple[str, ...] = attrs.field(default=(), repr=False)

@@ -98,15 +98,16 @@ class Reactions(Protocol):
 
 
 class Answers(Protocol):
-    """A platform on which a press is answered to whoever pressed, and to nobody else
+    """A platform on which whoever pressed a button is answered, and nobody else sees it
     (``capabilities.answers``)."""
 
-    async def answer(self, press: Inbound, text: str) -> None:
+    async def answer(self, event: Inbound, text: str) -> None:
         """Say what came of a press, in a line of Markdown; where nothing is to be said, ``text``
         is empty: the press was taken.
 
-        Core does so once for each press that it decides on, within seconds. Raises
-        `dragoman.Expired` where it is too late for an answer.
+        Core does so once for each press that it decides on, within seconds, and for each message
+        that is ``answerable`` where its sender may not, or where there is nothing to say to it.
+        Raises `dragoman.Expired` where it is too late for an answer.
         """
         ...
 

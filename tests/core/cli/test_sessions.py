@@ -25,7 +25,8 @@ def crowd(deployment):
     deployment.sql("INSERT INTO conversation_keys VALUES ('telegram', '', '5', '', '7', 'conv_2')")
     for name, profile in (("sess_two", "default"), ("sess_three", "press")):
         deployment.sql(
-            "INSERT INTO platform_sessions SELECT ?, 'conv_2', ?, 'echo', created_at - 60 "
+            "INSERT INTO platform_sessions (id, conversation_id, profile, runtime, created_at) "
+            "SELECT ?, 'conv_2', ?, 'echo', created_at - 60 "
             "FROM platform_sessions WHERE id = ?",
             name,
             profile,

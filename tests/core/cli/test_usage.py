@@ -13,7 +13,8 @@ def busy(deployment):
     """Three more turns: of another day, another profile, and another person."""
     deployment.sql(
         """
-        INSERT INTO platform_sessions SELECT 'ops', conversation_id, 'ops', runtime, created_at
+        INSERT INTO platform_sessions (id, conversation_id, profile, runtime, created_at)
+        SELECT 'ops', conversation_id, 'ops', runtime, created_at
         FROM platform_sessions
         """
     )

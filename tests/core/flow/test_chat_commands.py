@@ -9,10 +9,11 @@ import pytest
 
 from dragoman import ChatCommand, CommandCall, Finished, PluginError, Role, TextBlock, hookimpl
 from dragoman.flow.commands import BUSY, FAILED_NOTICE, NOT_YOURS
+from dragoman.flow.presses import NOT_ADMITTED
 from dragoman.manifest.model import Access, Profile
 from dragoman.plugins.catalogue import Catalogue
 from dragoman.testing import ScriptedRuntime, StubPlugin
-from stage import Limits, gateway
+from stage import Limits, can, gateway
 
 pytestmark = pytest.mark.anyio
 
@@ -80,6 +81,7 @@ async def test_help_lists_the_commands():
             "/approve",
             "/deny",
             "/dice",
+            "/link",
             "/new",
             "/status",
             "/stop",
@@ -266,3 +268,29 @@ async def test_a_command_that_waits_is_carried_out_by_the_next_process(tmp_path)
     async with gateway(waiting(), store=tmp_path / "store.db") as stage:
         await stage.until_final()
         assert "7 in default rolls a six" in stage.platform.shown("1")
+
+
+@pytest.mark.parametrize(
+    ("text", "rules", "user", "told", "state"),
+    [
+        ("/dice", {}, "8", NOT_ADMITTED, "refused"),
+        ("/nothing", {}, "8", NOT_ADMITTED, "refused"),
+        ("/dice", {"role": Role.OPERATOR}, "7", NOT_YOURS, "refused"),
+        ("/nothing", {}, "7", "", "handled"),
+        ("/dice", {}, "7", None, "handled"),
+    ],
+)
+@pytest.mark.parametrize("answers", [True, False])
+async def test_fc_aut_03_who_may_not_is_told_so_alone(text, rules, user, told, state, answers):
+    """FC-AUT-03: a command that waits for a word gets one that only its giver sees, whatever it
+    names; where the platform has no such word, strangers get none."""
+    plugin = Commanding(commands={"dice": dice, "nothing": says_nothing}, rules=rules)
+    plugin.platform().capabilities = can(answers=answers)
+    async with gateway(plugin, access=Access(users=("stub:7",))) as stage:
+        await stage.platform.say(text, user=user, answerable=True)
+        await stage.until_final()
+        await stage.quiet()
+        assert await stage.states("inbound_events") == [state]
+        assert stage.platform.answered == [("1", told)] * (answers and told is not None)
+        public = told is None or (told == NOT_YOURS and not answers)
+        assert bool(stage.platform.shown("1")) == public

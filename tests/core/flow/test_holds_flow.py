@@ -411,7 +411,7 @@ async def test_invariant_10_a_flood_of_fragments_holds_a_bounded_number_of_group
     access = Access(channels=("stub:1",))
     rule = ScopeRule(group=Scope.USER)
     profiles = {"default": Profile(runtime="scripted", scope=rule)}
-    limits = Limits(concurrent_turns=2000)
+    limits = Limits(concurrent_turns=2000, conversation_rate=0)
     async with gateway(clock=clock, access=access, profiles=profiles, limits=limits) as stage:
         async with anyio.create_task_group() as people:
             for number in range(MOST + 20):

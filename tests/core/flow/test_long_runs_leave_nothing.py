@@ -16,7 +16,7 @@ from dragoman.flow.turns import Turns
 from dragoman.manifest.model import Access
 from dragoman.outbox.outbox import Outbox
 from dragoman.testing import ScriptedRuntime, StubPlatform, StubPlugin, VirtualClock
-from stage import Limits, can, gateway
+from stage import UNLIMITED, Limits, can, gateway
 
 pytestmark = pytest.mark.anyio
 
@@ -119,7 +119,7 @@ async def test_fc_lek_02_nothing_is_kept_of_approvals_that_nobody_decides(count)
 
     plugin = forgetful()
     plugin.runtimes["scripted"] = ScriptedRuntime(asks)
-    async with gateway(plugin, access=ACCESS) as stage:
+    async with gateway(plugin, access=ACCESS, limits=UNLIMITED) as stage:
         await stage.platform.connected.wait()
         tasks = len(asyncio.all_tasks())
         for number in range(count):
@@ -138,7 +138,7 @@ async def test_fc_lek_02_nothing_is_kept_of_approvals_that_nobody_decides(count)
 @pytest.mark.timeout(1800)
 async def test_fc_lek_02_memory_does_not_grow_over_50000_conversations():
     """Invariant 10: of the second 25,000 less than 10 MB is left."""
-    async with gateway(forgetful(), access=ACCESS) as stage:
+    async with gateway(forgetful(), access=ACCESS, limits=UNLIMITED) as stage:
         await talk(stage, 0, 25_000)
         gc.collect()
         tracemalloc.start()  # only now: it makes everything several times slower

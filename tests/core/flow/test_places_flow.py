@@ -169,11 +169,11 @@ async def test_what_the_account_says_itself_is_ignored():
 
 
 async def test_a_message_that_is_only_passed_on_gives_no_command():
-    """A stranger's words are not the sender's: they may be read, and nothing is done at their word."""
+    """FC-AUT-05: a stranger's words are not the sender's; nothing is done at their word."""
     async with gateway() as stage:
         await stage.platform.say("/new", forwarded="a stranger")
         await stage.until("inbound_events", ["answered"])
-        assert stage.runtime.requests[0].inputs[0].words == "[forwarded from a stranger]\n/new"
+        assert stage.runtime.requests[0].inputs[0].words == "[forwarded from a stranger]\n> /new"
 
 
 PLACES = {

@@ -11,7 +11,7 @@ from core.screens.slack import SlackLike
 from core.screens.telegram import TelegramLike
 from dragoman import Finished, TextBlock, TextDelta
 from dragoman.testing import ScriptedRuntime, StubPlugin
-from stage import gateway
+from stage import eventually, gateway
 
 PARSER = MarkdownIt("commonmark").enable("table")
 
@@ -60,9 +60,17 @@ async def answered(screen, script, seconds=120, **said):
 
 
 async def ledger_after(stage, seconds):
-    """Let time pass; return state and attempts of each part."""
+    """Let time pass; return state and attempts of each part, once none is on its way.
+
+    Long texts are rendered in threads, which no clock of ours knows of.
+    """
     await stage.platform.clock.advance(seconds)
-    await stage.quiet()
+
+    async def on_their_way():
+        await stage.quiet()
+        return await stage.rows("SELECT id FROM deliveries WHERE state = 'sending'")
+
+    await eventually(on_their_way, [])
     return await stage.rows("SELECT state, attempts FROM deliveries ORDER BY number")
 
 

@@ -88,6 +88,13 @@ class Acting(Moderators):
         place, user = opener.channel.id, opener.user.id
         return self._act(place, user, MODAL, data, source=opener.source, opener=opener)
 
+    def act(
+        self, channel: int, user: int, kind: int, data: Json, *, source: int | None = None
+    ) -> Interaction:
+        """Do anything at all with the bot; ``source`` is the message that it is done with."""
+        message = None if source is None else self._world.messages[source]
+        return self._act(channel, user, kind, data, source=message)
+
     def _command(self, channel: int, command: str, options: Mapping[str, Any]) -> Json:
         with self._world.changed:
             guild = self._world.channels[channel].guild

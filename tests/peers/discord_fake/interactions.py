@@ -58,7 +58,8 @@ class Interaction:
     @property
     def thinking(self) -> bool:
         """Whether people are shown that an answer is coming."""
-        return self.original is not None and bool(self.original.flags & LOADING)
+        found = self.original
+        return found is not None and not found.deleted and bool(found.flags & LOADING)
 
     def metadata(self) -> Json:
         """Return what a message says of the interaction that it answers."""

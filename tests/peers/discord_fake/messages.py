@@ -124,6 +124,8 @@ class Message:
     seen_by: int | None = None
     interaction: Json | None = None
     """The interaction that it answers, as the wire has it."""
+    hook: int = 0
+    """The webhook that wrote it."""
 
     @property
     def reply_to(self) -> int | None:

@@ -82,6 +82,11 @@ class Moderators(People):
             self._world.guilds[guild].roles[name] = number
             return number
 
+    def give_role(self, guild: int, user: int, role: int) -> None:
+        """Give a role to somebody; what they do from now on says so."""
+        with self._world.changed:
+            self._world.guilds[guild].given.setdefault(user, []).append(role)
+
     def join(self, guild: int, user: int) -> None:
         """Let somebody join a guild."""
         with self._world.changed:

@@ -51,6 +51,8 @@ class Guild:
     """What the bot may do where no channel says otherwise."""
     members: dict[int, User] = attrs.field(factory=dict)
     roles: dict[str, int] = attrs.field(factory=dict)
+    given: dict[int, list[int]] = attrs.field(factory=dict)
+    """The roles of members."""
     here: bool = True
     """Whether the bot is a member."""
     available: bool = True
@@ -60,7 +62,7 @@ class Guild:
         return {
             "nick": None,
             "avatar": None,
-            "roles": [],
+            "roles": [str(one) for one in self.given.get(user.id, ())],
             "joined_at": moment(self.created),
             "premium_since": None,
             "deaf": False,

@@ -66,6 +66,8 @@ def _more(message: Message, shelf: Shelf, bot: int, original: Message | None) ->
     if message.interaction is not None:
         found["interaction_metadata"] = message.interaction
         found["application_id"] = found["webhook_id"] = str(bot)
+    if message.hook:
+        found["webhook_id"] = str(message.hook)
     return found
 
 

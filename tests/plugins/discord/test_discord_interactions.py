@@ -201,7 +201,13 @@ async def test_fc_aut_06_only_discord_itself_is_heard_over_http(
             await fake.reached(lambda: used.posted is not None)
             assert (used.posted, used.thinking) == (200, True)
             await bot.send(event.address, out("d1", "fine", reply_to=event.message_id))
+            other = fake.slash(channel, ada, "stop")
+            await bot.answer((await inbox.wait(2))[1], "not for you")
+            writing = fake.complete(channel, ada, "status", "arguments", "of")
+            await fake.reached(lambda: (other.posted, writing.posted) == (200, 200))
+            assert (other.answer, writing.choices) == (4, [])
     assert fake.said_by_bot(channel) == ["fine"]
+    assert [one.displayed for one in fake.whispered(channel, ada)] == ["not for you"]
     assert fake.calls_of("create_response") == []
 
 

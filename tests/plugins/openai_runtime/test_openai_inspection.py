@@ -209,7 +209,8 @@ def deployment(tmp_path):
     with closing(sqlite3.connect(store)) as db:
         db.execute("INSERT INTO conversations VALUES ('conv_1', 1)")
         db.execute(
-            "INSERT INTO platform_sessions VALUES ('sess_1', 'conv_1', 'default', 'support', 1)"
+            "INSERT INTO platform_sessions (id, conversation_id, profile, runtime, created_at)"
+            " VALUES ('sess_1', 'conv_1', 'default', 'support', 1)"
         )
         items = [user(), call(), said(), user("more"), said()]
         rows = [("openai", encode(item)) for item in items]

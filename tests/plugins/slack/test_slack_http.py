@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import logging
 import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -55,7 +56,7 @@ async def post(
 
 @pytest.fixture
 def app() -> EventsApp:
-    return EventsApp(Secret("env X", KEY), SystemClock())
+    return EventsApp(Secret("env X", KEY), SystemClock(), logging.getLogger("slack"))
 
 
 @pytest.fixture

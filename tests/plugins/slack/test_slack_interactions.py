@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dragoman import Button, Kind, Outbound, Place
+from dragoman import Button, Expired, Kind, Outbound, Place, Refused
 from peers.slack_fake import SlackFake
 
 pytestmark = pytest.mark.anyio
@@ -29,6 +29,67 @@ async def test_slash_commands_arrive_as_commands_and_questions(
     assert len({event.native_id for event in inbox.events}) == 4
     last = inbox.events[-1]
     assert (last.sender.name, last.address.place, last.addressed) == ("ada", Place.DM, True)
+
+
+async def test_fc_aut_03_a_command_is_answered_to_whoever_gave_it_alone(
+    fake: SlackFake, running: Any, inbox: Any, no_secret_in_logs: list[str]
+) -> None:
+    """FC-AUT-03: also in a channel that the app is not in; once, and not by an earlier life."""
+    away = fake.channel("away", ADA, with_app=False)
+    async with running() as slack:
+        fake.slash(away, ADA, "/dragoman", "stop")
+        [event] = await inbox.until(1)
+        await slack.answer(event, "This is not for you.")
+        with pytest.raises(Expired):
+            await slack.answer(event, "again")
+    assert event.answerable
+    assert [one.source for one in fake.ephemerals(away, ADA)] == ["This is not for you."]
+    assert fake.shown(away) == []
+    assert not [line for line in no_secret_in_logs if "/respond/" in line]
+
+
+@pytest.mark.parametrize("address", ["https://evil.example/x", "http://127.0.0.1:1/x"])
+async def test_commands_are_answered_at_slack_alone(
+    fake: SlackFake, room: str, running: Any, inbox: Any, address: str
+) -> None:
+    """Invariant 12: whatever address a command names."""
+    async with running() as slack:
+        fake.slash(room, ADA, "/dragoman", "stop")
+        [event] = await inbox.until(1)
+        slack.replies._urls[event.native_id] = address
+        with pytest.raises(Refused, match="elsewhere"):
+            await slack.answer(event, "no")
+
+
+@pytest.mark.parametrize(
+    ("told", "place", "warns"),
+    [
+        (("C0ONE", "channel"), Place.GROUP, False),
+        (("G0ONE", "group"), Place.GROUP, False),
+        (("D0ONE", "im"), Place.DM, False),
+        (("G0ONE", "mpim"), Place.GROUP, False),
+        (("C0ONE", "mpim"), Place.GROUP, False),
+        (("D0ONE", "app_home"), Place.DM, False),
+        (("C0ONE", None), Place.GROUP, False),
+        (("G0ONE", None), Place.GROUP, False),
+        (("D0ONE", None), Place.DM, False),
+        (("X0ONE", None), Place.GROUP, True),
+        (("C0ONE", "galaxy"), Place.GROUP, True),
+    ],
+)
+async def test_fc_cmd_02_every_channel_type_has_a_place_and_an_unknown_one_warns(
+    fake: SlackFake, running: Any, inbox: Any, caplog: Any, told: Any, place: Place, warns: bool
+) -> None:
+    """FC-CMD-02: where the type is missing, and wherever it says otherwise, the id decides."""
+    caplog.set_level(logging.WARNING, "test.slack")
+    channel, kind = told
+    event = {"type": "message", "channel": channel, "user": ADA, "text": "hi", "ts": "1.1"}
+    event |= {"channel_type": kind} if kind else {}
+    async with running():
+        fake.enqueue(event)
+        [heard] = await inbox.until(1)
+    assert heard.address.place is place
+    assert any("is not known" in line for line in caplog.messages) == warns
 
 
 async def test_a_press_names_the_button_in_the_thread_of_its_message(

@@ -217,6 +217,7 @@ def change(now: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_edits_are_those_of_the_text_alone() -> None:
+    """FC-LOP-02: a reply, a preview or a file changes the message and not its words."""
     edited = {"user": "U1", "ts": "1700000030.000000"}
     event = told(change(message("new", edited=edited), message("old")))
     assert (event.kind, event.text, event.message_id) == (Kind.EDIT, "new", "1700000010.000100")
@@ -233,6 +234,11 @@ def test_edits_are_those_of_the_text_alone() -> None:
         )
         is None
     )
+    for reply in range(10):
+        again = change(message("same", reply_count=reply), message("same"))
+        assert told(again | {"hidden": True, "ts": f"17000000{reply}0.000100"}) is None
+        del again["previous_message"]
+        assert told(again) is None
     own = message("x", user="UBOT", edited=edited)
     assert told(change(own, message("y", user="UBOT"))) is None
 

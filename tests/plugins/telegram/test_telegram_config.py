@@ -80,6 +80,10 @@ def test_every_field_says_what_it_is_for() -> None:
         ("owners", "1087968824", "anonymous"),
         ("users", "136817688", "anonymous"),
         ("users", "777000", "anonymous"),
+        ("bots", "700000800", None),
+        ("bots", "1087968824", "anonymous"),
+        ("bots", "chat:-1001500000001", None),
+        ("bots", "chat:1087968824", "-100 is probably missing"),
     ],
 )
 def test_fc_cfg_03_and_fc_aut_02_ids_in_access_lists_are_explained(

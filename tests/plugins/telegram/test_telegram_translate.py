@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
+import attrs
 import pytest
 
 from dragoman import (
@@ -79,7 +80,7 @@ def test_fc_cmd_02_every_chat_type_has_a_place_and_an_unknown_one_warns(
 
 def key(update: dict[str, Any]) -> object:
     event = event_of(update)
-    return conversation_key(event.address, event.sender, ScopeRule())
+    return conversation_key(event.address, event.sender, ScopeRule(), "")
 
 
 def test_fc_thr_01_general_is_one_conversation_with_and_without_its_id() -> None:
@@ -224,6 +225,41 @@ def test_a_command_for_another_bot_is_nothing_to_us_in_a_group() -> None:
     command = {"text": "/start@OtherBot", "entities": [mention(0, 15, "bot_command")]}
     assert translate(message(chat=GROUP, **command), ME, "tg", NOW).events == ()
     assert event_of(message(**command)).text == "/start@OtherBot"
+
+
+def command(text: str) -> dict[str, Any]:
+    return {"text": text, "entities": [mention(0, len(text.split(maxsplit=1)[0]), "bot_command")]}
+
+
+@pytest.mark.parametrize(
+    ("text", "heard", "addressed"),
+    [
+        ("/status@dragoman_bot", "/status", True),
+        ("/profile@Dragoman_Bot  fast", "/profile  fast", True),
+        ("/link@OtherBot 123", None, False),
+        ("/weather", "/weather", False),
+        ("/weather@dragoman_bot", "/weather", True),
+        ("/status", "/status", True),
+        ("/STATUS now", "/STATUS now", True),
+    ],
+)
+def test_fc_cmd_01_commands_in_groups_are_those_of_this_bot(
+    text: str, heard: str | None, addressed: bool
+) -> None:
+    """FC-CMD-01: with a name, and without one those that it has; what others have is not for it."""
+    me = attrs.evolve(ME, commands=frozenset({"status", "profile"}))
+    events = translate(message(chat=GROUP, **command(text)), me, "tg", NOW).events
+    assert [(one.text, one.addressed) for one in events] == [(heard, addressed)] * bool(heard)
+    [direct] = translate(message(**command(text)), me, "tg", NOW).events
+    assert (direct.text, direct.addressed) == (heard or text, True)
+
+
+@pytest.mark.parametrize("chat", [DM, GROUP])
+def test_fc_cmd_01_a_bot_that_does_not_know_its_name_takes_no_command_with_one(chat: Any) -> None:
+    """FC-CMD-01."""
+    nobody = attrs.evolve(ME, username="")
+    found = translate(message(chat=chat, **command("/status@dragoman_bot")), nobody, "tg", NOW)
+    assert found.events == ()
 
 
 def test_fc_men_02_a_mention_in_a_caption_counts_and_a_photo_needs_no_words() -> None:

@@ -84,8 +84,10 @@ class Commands:
         return made
 
     def match(self, event: Inbound, text: str, profile: str) -> CommandCall | None:
-        """Return the call that a message is, if it is one; what is only passed on gives none."""
-        found = None if event.forwarded else _COMMAND.fullmatch(text)
+        """Return the call that a message is, if it is one; what is only passed on gives none, and
+        what a bot says gives none."""
+        words = event.forwarded or event.sender.bot
+        found = None if words else _COMMAND.fullmatch(text)
         if found is None or found.group(1).lower() not in self._entries:
             return None
         return CommandCall(

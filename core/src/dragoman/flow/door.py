@@ -18,14 +18,16 @@ from dragoman.flow.commands import Commands
 from dragoman.flow.decisions import Decisions
 from dragoman.flow.holds import joined
 from dragoman.flow.notices import notice_to
+from dragoman.flow.pairing import Pairing
 from dragoman.flow.parts import parts_of
+from dragoman.flow.people import People
 from dragoman.flow.presses import NO_BUTTON, NOT_ADMITTED, Presses
 from dragoman.flow.registry import Given
 from dragoman.flow.routing import Routed, Router
+from dragoman.flow.throttle import Throttle
 from dragoman.flow.turnhost import turn_input
 from dragoman.flow.turns import Turns
 from dragoman.hookspecs import ConversationView, Drop
-from dragoman.keys import conversation_key
 from dragoman.manifest.model import Limits
 from dragoman.messages import Inbound, Kind, Place
 from dragoman.outbox.moves import Moves
@@ -66,6 +68,7 @@ class Door:
     _clock: Clock
     _log: logging.Logger
     _admission: Admission
+    _people: People
     _router: Router
     _hooks: HookTable
     _commands: Commands
@@ -78,6 +81,8 @@ class Door:
     _changes: Changes
     _presses: Presses
     _decisions: Decisions
+    _pairing: Pairing
+    _throttle: Throttle
 
     async def decide(self, stored: StoredEvent) -> None:
         """Settle an event, or put it into its session. Raises only what the store raises."""
@@ -88,7 +93,7 @@ class Door:
             return await self.end(stored, EventState.IGNORED, "sent by this account")
         stored = self._moves.event(stored)
         self._outbox.heard(stored.inbound.address)
-        if event.sender.bot:
+        if self._throttle.shuts_out(event):
             return await self.end(stored, EventState.IGNORED, "sent by a bot")
         if event.kind is Kind.PRESS:
             return await self._press(stored)
@@ -103,7 +108,7 @@ class Door:
     async def _press(self, stored: StoredEvent) -> None:
         event, entry = stored.inbound, await self.let_in(stored)
         if entry is None:
-            return self._presses.answer(event, NOT_ADMITTED)
+            return None
         if decided := await self._decisions.pressed(stored, entry.role):
             notice = "" if self._presses.answers(event) else decided.told
             await self.end(stored, decided.state, decided.reason, entry.rule, notice)
@@ -122,7 +127,8 @@ class Door:
         verdict = await self._admission.decide(event)
         routed = await self._route(event) if verdict.allowed else None
         if not verdict.allowed:
-            await self.refuse(stored, verdict.reason)
+            reason = await self._pairing.offered(stored, verdict.reason)
+            await self.refuse(stored, reason, verdict.reason)
         elif routed is None:
             await self.refuse(stored, "no route and no default profile", verdict.reason)
         elif event.kind is Kind.MESSAGE and not await self._spoken_to(stored, routed):
@@ -165,7 +171,7 @@ class Door:
             return False
         if event.addressed or profile.trigger == "all":
             return True
-        key = conversation_key(event.address, event.sender, profile.scope)
+        key = self._people.conversation(event, profile.scope)
         session = self._store.read.session
         if event.follows and key.thread and await session(key, routed.name, profile.runtime):
             return True  # the bot takes part in this thread
@@ -185,6 +191,8 @@ class Door:
                 stored, EventState.EXPIRED, "older than freshness", entry.rule, EXPIRED_NOTICE
             )
         call = self._commands.match(event, event.text, entry.routed.name)
+        if excess := self._throttle.excess(stored, call):
+            return await self.end(stored, excess.state, excess.reason, entry.rule, excess.notice)
         return await (self._command(stored, call, entry) if call else self._say(stored, entry))
 
     async def _say(self, stored: StoredEvent, entry: Entry) -> None:
@@ -194,7 +202,8 @@ class Door:
         if isinstance(text, Drop):
             await self.refuse(stored, text.reason, rule)
         elif not await self._join(stored, text, routed):
-            noted, notes = await self._changes.notes(event, routed)
+            key = self._people.conversation(event, routed.profile.scope)
+            noted, notes = await self._changes.notes(event, key, routed)
             event = attrs.evolve(event, text=text, notes=notes)
             await self._admit(stored, event, noted, routed, rule)
 
@@ -213,7 +222,7 @@ class Door:
         accepted = await self._turns.accept(
             Accept(
                 event_id=stored.id,
-                conversation=conversation_key(event.address, event.sender, routed.profile.scope),
+                conversation=self._people.conversation(event, routed.profile.scope),
                 profile=routed.name,
                 runtime=routed.profile.runtime,
                 rule=sanitise(rule),
@@ -280,7 +289,7 @@ class Door:
         A crash in between runs it again, as people would who got no answer.
         """
         event, routed = stored.inbound, entry.routed
-        key = conversation_key(event.address, event.sender, routed.profile.scope)
+        key = self._people.conversation(event, routed.profile.scope)
         found = await self._store.read.session(key, routed.name, routed.profile.runtime)
         given = Given(
             stored=stored, call=call, routed=routed, role=entry.role, session_id=found or ""
@@ -290,7 +299,11 @@ class Door:
             return await self._say(attrs.evolve(stored, inbound=done.said), entry)
         if done.state is EventState.RECEIVED:
             return self._turns.afterwards(given.session_id, partial(self.decide, stored))
-        return await self.end(stored, done.state, done.reason, entry.rule, done.shown)
+        # What somebody may not do, and that there is nothing to say, is for nobody else to see.
+        alone = done.state is EventState.REFUSED or not done.shown
+        notice = "" if alone and self._presses.answers(event) else done.shown
+        await self.end(stored, done.state, done.reason, entry.rule, notice)
+        return None if notice else self._presses.answer(event, done.shown)
 
     async def expire_waiting(self) -> None:
         """End what has waited for its turn too long, as after days without a gateway."""
@@ -300,10 +313,11 @@ class Door:
                 await self.end(stored, EventState.EXPIRED, "waited too long", notice=EXPIRED_NOTICE)
 
     async def refuse(self, stored: StoredEvent, reason: str, rule: str = "") -> None:
-        """End an event that nobody lets in, and say so in the log."""
+        """End an event that nobody lets in; told are the log, and alone whoever waits for a word."""
         where = stored.inbound.address.platform
         self._log.info("event %s of %s refused: %s", stored.id, where, reason, extra=_ids(stored))
         await self.end(stored, EventState.REFUSED, reason, rule or reason)
+        self._presses.answer(stored.inbound, NOT_ADMITTED)
 
     async def end(
         self, stored: StoredEvent, state: EventState, reason: str, rule: str = "", notice: str = ""

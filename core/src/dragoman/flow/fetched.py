@@ -21,7 +21,7 @@ from dragoman import errors
 from dragoman.clock import Clock
 from dragoman.inputs import FetchedFile, as_size, one_line
 from dragoman.messages import Attachment
-from dragoman.outbox.files import SLOWEST
+from dragoman.outbox.files import SLOWEST, safe_name
 from dragoman.outbox.outbox import Outbox
 from dragoman.plugins.hooktable import HookTable
 from dragoman.protocols import Fetches
@@ -75,7 +75,7 @@ class Fetched:
         finally:
             if not lock.locked():  # nobody has it next
                 self._locks.pop(path, None)
-        name = one_line(attachment.name, 128) or attachment.kind
+        name = safe_name(one_line(attachment.name or attachment.kind, 128))
         return FetchedFile(path, name, attachment.mime, path.stat().st_size)
 
     async def read(self, session_id: str, reference: str, limit: int) -> str:

@@ -1,7 +1,8 @@
 """Messages that belong together wait for each other here: albums, and long texts cut by a client.
 
 What waits is *held* in the store, so a crash loses nothing: the next process gathers the same
-groups again. Groups never cross a lane, a sender or an album.
+groups again. Groups never cross a lane, a sender or an album, nor do they join what is passed on
+with words of the sender's own.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ RETRY: Final = 2.0
 FIRST_READ: Final = 30.0
 """How long what an earlier process held waits for the platform to say anything at all, seconds."""
 
-Key: TypeAlias = tuple[Lane, str, str]
+Key: TypeAlias = tuple[Lane, str, str, str]
 
 
 def waits(event: Inbound) -> bool:
@@ -84,7 +85,7 @@ class Holds:
         """
         inbound = event.inbound
         place = (inbound.address.lane, inbound.sender.id)
-        own = (*place, inbound.album)
+        own = (*place, inbound.album, inbound.forwarded)
         if inbound.kind is not Kind.MESSAGE or self._is_command(inbound):
             # Neither waits for a group, but both have to find where one goes that is on its way.
             whose = place if inbound.sender.id else place[:1]

@@ -9,7 +9,7 @@ from typing import Final, cast
 
 import attrs
 
-from dragoman.messages import Button, Inbound, Outbound
+from dragoman.messages import Button, Inbound, Kind, Outbound
 from dragoman.outbox.outbox import Outbox
 from dragoman.protocols import Answers
 from dragoman.store.operations import Delivery, Press, Pressed, StoredEvent
@@ -53,11 +53,12 @@ class Presses:
     _outbox: Outbox
 
     def answers(self, event: Inbound) -> bool:
-        """Whether whoever pressed can be told something that nobody else sees."""
-        return self._outbox.exit(event.address).platform.capabilities.answers
+        """Whether whoever pressed, or gave a command, can be told what nobody else sees."""
+        waits = event.kind is Kind.PRESS or event.answerable
+        return waits and self._outbox.exit(event.address).platform.capabilities.answers
 
     def answer(self, event: Inbound, text: str) -> None:
-        """Say what came of a press, where the platform can; nothing depends on it."""
+        """Say what came of it, where the platform can; nothing depends on it."""
         if self.answers(event):
             way = self._outbox.exit(event.address)
             call = partial(cast("Answers", way.platform).answer, event, text)

@@ -64,7 +64,18 @@ OWN: Final = (
         arguments="[name] [reason]",
     ),
     Entry("help", "this list"),
+    Entry(
+        "link",
+        "let two accounts of yours be one person here; in a direct message",
+        arguments="[code]",
+    ),
     Entry("new", "begin a new conversation; what was said before is no longer used"),
+    Entry(
+        "pair",
+        "let in whoever was shown a code; an owner may add `operator`",
+        Role.OPERATOR,
+        arguments="code [operator]",
+    ),
     Entry("status", "say what is going on here"),
     Entry("stop", "stop the answer that is being made, and what waits behind it"),
     Entry("whoami", "say who you are to this bot, and what you may"),

@@ -15,7 +15,7 @@ from dragoman.manifest.problems import UnusableError, expect
 
 CheckId: TypeAlias = Callable[[str, str], str | None]
 
-ACCESS_LISTS: Final = ("owners", "operators", "users", "roles", "channels")
+ACCESS_LISTS: Final = ("owners", "operators", "users", "roles", "channels", "bots")
 ROUTE_IDS: Final = ("workspace", "channel", "thread", "user")
 
 _NUMBER: Final = re.compile(r"-?[0-9]+")
@@ -29,7 +29,10 @@ _LIST_THEM: Final = "list each id that may, as kind:id"
 
 def route_id(value: object) -> str:
     """Return an id of a route: an integer and its digits in quotes are the same."""
-    return _text(value, "the id", "leave the key out to match everything")
+    text = _text(value, "the id", "leave the key out to match everything")
+    if text.startswith("@") and ":" not in text:  # `@name:server` is a whole address
+        raise UnusableError(_NAME)
+    return text
 
 
 def access_entry(value: object, list_name: str, checks: Mapping[str, CheckId | None]) -> str:

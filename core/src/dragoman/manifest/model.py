@@ -147,6 +147,19 @@ class Access:
             "kind:channel:thread), as kind:id or kind:workspace:id"
         ),
     )
+    pairing: bool = attrs.field(
+        default=False,
+        metadata=_help(
+            "answer a stranger's direct message with a code, by which an operator lets them in"
+        ),
+    )
+    bots: tuple[str, ...] = attrs.field(
+        default=(),
+        metadata=_help(
+            "bots that may talk to the agents, as kind:id, within limits.bot_messages; no command "
+            "or decision is taken from them, and all others are ignored"
+        ),
+    )
     admit_by: tuple[str, ...] = attrs.field(
         default=(), metadata=_help("components whose word alone lets people in")
     )
@@ -161,6 +174,29 @@ class Limits:
     )
     queued_per_session: int = attrs.field(
         default=50, validator=gt(0), metadata=_help("messages that wait for one session")
+    )
+    person_rate: int = attrs.field(
+        default=60,
+        validator=ge(0),
+        metadata=_help(
+            "messages of one person in a minute; more are refused, which is said once in a minute; "
+            "0 sets no limit. /stop, /approve and /deny always work"
+        ),
+    )
+    conversation_rate: int = attrs.field(
+        default=240,
+        validator=ge(0),
+        metadata=_help(
+            "messages that are answered in one channel or thread in a minute; 0 sets no limit"
+        ),
+    )
+    bot_messages: int = attrs.field(
+        default=5,
+        validator=gt(0),
+        metadata=_help(
+            "messages of one bot in one channel within ten minutes; more are ignored until a person "
+            "speaks there"
+        ),
     )
     turn_timeout: float = attrs.field(
         default=900.0, validator=gt(0), metadata=_help("longest time of one turn, seconds")
@@ -271,3 +307,12 @@ class Manifest:
     limits: Limits = attrs.field(factory=Limits)
     delivery: DeliveryRules = attrs.field(factory=DeliveryRules)
     network: Network = attrs.field(factory=Network)
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """The kind of each platform instance: the plugin that it is made of."""
+        return {
+            table.id: table.plugin.partition(":")[0]
+            for table in self.components
+            if table.kind == "platforms"
+        }

@@ -27,6 +27,7 @@ def field_readers(tables: Tables) -> dict[tuple[type, str], ReadField]:
         **{(Route, key): route_id for key in ROUTE_IDS},
         **{(Access, name): partial(_entries, tables, name) for name in ACCESS_LISTS},
         (Access, "admit_by"): partial(_admitters, tables),
+        **{(Profile, name): partial(_people, tables) for name in ("allow", "approvers")},
     }
 
 
@@ -44,6 +45,17 @@ def _entries(tables: Tables, name: str, value: object) -> tuple[str, ...]:
         return made
 
     return tuple(dict.fromkeys(each(enumerate(expect(value, list)), entry)))
+
+
+def _people(tables: Tables, value: object) -> tuple[str, ...]:
+    """Return whom a profile names: people as in an access list, roles by their words."""
+
+    def entry(_: int, written: object) -> str:
+        if isinstance(written, str) and written.isalpha():
+            return written
+        return access_entry(written, "users", tables.checks)
+
+    return tuple(each(enumerate(expect(value, list)), entry))
 
 
 def _admitters(tables: Tables, value: object) -> tuple[str, ...]:
@@ -83,10 +95,13 @@ def check_whole(tables: Tables) -> None:
         for name in document.table(kind):
             if name not in used and f"{kind}.{name}" not in tables.left_out:
                 warn((kind, name), "no profile uses this table")
-    if not any(document.table("access").get(name) for name in (*ACCESS_LISTS, "admit_by")):
+    if not any(
+        document.table("access").get(name) for name in (*ACCESS_LISTS, "pairing", "admit_by")
+    ):
         warn(
             ("access",),
-            "nobody may talk to the agents yet; put your own id into owners, as kind:id",
+            "nobody may talk to the agents yet; put your own id into owners, as kind:id, or let "
+            "yourself in with pairing = true and `dragoman pair`",
         )
     _check_store(document)
     _check_routes(document)

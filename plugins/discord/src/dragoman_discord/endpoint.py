@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final, TypeAlias
 
@@ -11,7 +12,7 @@ import attrs
 
 from dragoman import Clock, DragomanError, PluginError
 from dragoman_discord.fields import Json, as_id, as_int, as_map
-from dragoman_discord.interactions import DEFERRED, PING, Interactions
+from dragoman_discord.interactions import PING, Interactions
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
@@ -29,6 +30,7 @@ class Endpoint:
 
     _key: Any
     _clock: Clock
+    _log: logging.Logger
     _interactions: Interactions
     _take: Callable[[Json], Awaitable[bool]]
 
@@ -37,11 +39,13 @@ class Endpoint:
         cls,
         key: str,
         clock: Clock,
+        log: logging.Logger,
         interactions: Interactions,
         take: Callable[[Json], Awaitable[bool]],
     ) -> Endpoint:
         """Load what checks signatures, off the event loop."""
-        return cls(await anyio.to_thread.run_sync(_load, key), clock, interactions, take)
+        loaded = await anyio.to_thread.run_sync(_load, key)
+        return cls(loaded, clock, log, interactions, take)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -54,6 +58,7 @@ class Endpoint:
         if body is None:
             await _answer(send, 413)
         elif not self._signed(dict(scope["headers"]), body):
+            self._log.warning("a request without Discord's signature was refused")
             await _answer(send, 401)
         else:
             await self._interaction(_parsed(body), send)
@@ -68,10 +73,10 @@ class Endpoint:
         except DragomanError:
             await _answer(send, 503)
             return
-        if not taken or kind not in DEFERRED:
+        if not taken:
             await _answer(send, 400)
             return
-        await _answer(send, 200, {"type": DEFERRED[kind]})
+        await _answer(send, 200, await self._interactions.first(data))
         self._interactions.heard(as_id(data.get("id")))
 
     def _signed(self, headers: dict[bytes, bytes], body: bytes) -> bool:

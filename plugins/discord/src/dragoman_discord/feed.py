@@ -20,9 +20,9 @@ from dragoman_discord.config import DiscordConfig
 from dragoman_discord.connection import Connection
 from dragoman_discord.fields import Json, as_id, as_int, as_map, as_text
 from dragoman_discord.gateway import KEEPS_SESSION, VERSION, Dispatch, Gateway, Leave
-from dragoman_discord.interactions import Interactions, interaction_of
+from dragoman_discord.interactions import COMPLETION, Interactions, interaction_of
 from dragoman_discord.network import Network
-from dragoman_discord.places import Channel, Places, read_channel
+from dragoman_discord.places import KINDS, Channel, Places, read_channel
 from dragoman_discord.progress import Progress
 from dragoman_discord.rest import Rest
 from dragoman_discord.socket import Closed, connect
@@ -169,7 +169,7 @@ class Feed:
                 await self._leave(read_channel(data, guild), event.mark)
             case "INTERACTION_CREATE":
                 if await self.interaction(data):
-                    tasks.start_soon(self._defer, data)
+                    tasks.start_soon(self._reply, data)
             case name if name in _TELLING:
                 await self._tell(event, guild)
 
@@ -207,11 +207,16 @@ class Feed:
     async def interaction(self, data: Json) -> bool:
         """Take an interaction; return whether it is one of ours, and so to be answered.
 
-        Raises `dragoman.NotSent` while the bot is not connected.
+        What somebody is still writing is nothing to core: no command of ours has choices. Raises
+        `dragoman.NotSent` while the bot is not connected.
         """
+        if as_int(data.get("type")) == COMPLETION:
+            return True
         guild, channel = as_id(data.get("guild_id")), as_id(data.get("channel_id"))
         if guild and channel:
             await self._places.settle(channel, guild)
+        elif self._places.get(channel) is None:
+            self._places.add(read_channel(as_map(data.get("channel"))))
         inbound = interaction_of(data, self._scene(""))
         if inbound is None:
             return False
@@ -219,9 +224,9 @@ class Feed:
         await self._hand_over(inbound)
         return True
 
-    async def _defer(self, data: Json) -> None:
+    async def _reply(self, data: Json) -> None:
         try:
-            await self._interactions.defer(data)
+            await self._interactions.reply(data)
         except PlatformError as error:
             self._host.log.warning("an interaction could not be answered in time: %s", error)
 
@@ -229,6 +234,10 @@ class Feed:
         if self._deliver is None:
             msg = "the bot is not connected"
             raise NotSent(msg)
+        place = self._places.get(inbound.address.thread or inbound.address.channel)
+        if place is not None and place.kind not in KINDS:
+            words = "channel type %d is not known: what is said there counts as said in a group"
+            self._host.log.warning(words, place.kind)
         await self._deliver(inbound)
 
     def _scene(self, role: str) -> Scene:

@@ -1,4 +1,4 @@
-"""Interactions: slash commands and pressed buttons, and the tokens that answer them for a while."""
+"""Interactions: slash commands, pressed buttons and forms, and the tokens that answer them."""
 
 from __future__ import annotations
 
@@ -23,14 +23,20 @@ from dragoman import (
 )
 from dragoman_discord.fields import Json, as_id, as_int, as_list, as_map, as_text, time_of
 from dragoman_discord.rest import Rest
-from dragoman_discord.translate import Scene, channel_of
+from dragoman_discord.translate import Scene, channel_of, roles_of
 from dragoman_discord.words import label_of
 
 PING: Final = 1
 COMMAND: Final = 2
 PRESS: Final = 3
-DEFERRED: Final = {COMMAND: 5, PRESS: 6}
-"""What is answered at once: "an answer comes", and for a button nothing that is seen."""
+COMPLETION: Final = 4
+MODAL: Final = 5
+_HIDDEN: Final = {"flags": 1 << 6}
+_LATER: Final[dict[str, Any]] = {"type": 5}
+_NO_CHANGE: Final[dict[str, Any]] = {"type": 6}
+_NO_CHOICES: Final[dict[str, Any]] = {"type": 8, "data": {"choices": []}}
+DECIDED: Final = 0.5
+"""Seconds that core may take to turn somebody away before everybody sees that an answer comes."""
 LIFE: Final = timedelta(minutes=14, seconds=30)
 """How long a token is used; Discord takes it for 15 minutes."""
 FRESH: Final = timedelta(seconds=5)
@@ -39,19 +45,22 @@ HEARD: Final = 3.0
 """Seconds within which an interaction has to be answered for the first time."""
 OPEN: Final = 100
 _KEY: Final = "interactions"
+_WHISPERED: Final = "-"
+"""In place of the delivery that answers a command."""
 
 
 def interaction_of(data: Json, scene: Scene) -> Inbound | None:
-    """Read an interaction: a command is a message, a pressed button is a press."""
+    """Read an interaction: a command is a message; a pressed button or a form is a press."""
     channel, identity = channel_of(data, scene), as_id(data.get("id"))
-    user = as_map(as_map(data.get("member")).get("user")) or as_map(data.get("user"))
+    member = as_map(data.get("member"))
+    user = as_map(member.get("user")) or as_map(data.get("user"))
     person, content = as_id(user.get("id")), as_map(data.get("data"))
     if channel is None or not identity or not person:
         return None
     event = Inbound(
         native_id=identity,
         address=scene.places.address(channel),
-        sender=Sender(person, label_of(user), bot=user.get("bot") is True),
+        sender=Sender(person, label_of(user), bot=user.get("bot") is True, roles=roles_of(member)),
         text="",
         sent_at=time_of(identity),
         message_id=identity,
@@ -60,13 +69,11 @@ def interaction_of(data: Json, scene: Scene) -> Inbound | None:
     name = as_text(content.get("name"))
     if data.get("type") == COMMAND and name and content.get("type") in (1, None):
         words = [name, *_arguments(content.get("options"), 0)]
-        return attrs.evolve(event, text="/" + " ".join(filter(None, words)))
-    pressed, message = (
-        as_text(content.get("custom_id")),
-        as_id(as_map(data.get("message")).get("id")),
-    )
-    if data.get("type") == PRESS and pressed and message:
-        return attrs.evolve(event, kind=Kind.PRESS, data=pressed, message_id=message)
+        return attrs.evolve(event, text="/" + " ".join(filter(None, words)), answerable=True)
+    pressed = as_text(content.get("custom_id"))
+    message = as_id(as_map(data.get("message")).get("id"))
+    if pressed and (data.get("type") == MODAL or (data.get("type") == PRESS and message)):
+        return attrs.evolve(event, kind=Kind.PRESS, data=pressed, message_id=message or identity)
     return None
 
 
@@ -82,9 +89,10 @@ def _arguments(options: Any, depth: int) -> Iterator[str]:
 
 @attrs.define(eq=False)
 class Token:
-    """A command that may still be answered through its token.
+    """An interaction that may still be answered through its token.
 
-    ``delivery`` is the message that answers it; the same one again is the same answer.
+    ``delivery`` is the message that answers it; the same one again is the same answer. ``first`` is
+    its first answer, as soon as that is settled, and ``heard`` that Discord was given it.
     """
 
     id: str
@@ -92,6 +100,8 @@ class Token:
     value: str = attrs.field(repr=False)
     channel: str
     delivery: str = ""
+    first: Json | None = None
+    wanted: anyio.Event = attrs.field(factory=anyio.Event)
     heard: anyio.Event = attrs.field(factory=anyio.Event)
 
 
@@ -110,7 +120,7 @@ class Interactions:
         """Take up what an earlier life of the process had open."""
         for row in as_list(json.loads(await self._records.get(_KEY) or "[]")):
             identity, application, value, channel, delivery = map(as_text, row)
-            token = Token(identity, application, value, channel, delivery)
+            token = Token(identity, application, value, channel, delivery, first=_LATER)
             token.heard.set()
             self._tokens.setdefault(token.id, token)
 
@@ -135,9 +145,24 @@ class Interactions:
         if token := self._tokens.get(identity) or self._presses.get(identity):
             token.heard.set()
 
-    async def defer(self, data: Json) -> None:
+    async def first(self, data: Json) -> Json:
+        """Return the first answer: that a command is turned away, or that an answer comes."""
+        kind, identity = as_int(data.get("type")), as_id(data.get("id"))
+        if kind == COMPLETION:
+            return _NO_CHOICES
+        if kind != COMMAND:
+            return _NO_CHANGE if data.get("message") else {**_LATER, "data": _HIDDEN}
+        token = self._tokens.get(identity)
+        if token is None:
+            return _LATER
+        with self._clock.move_on_after(DECIDED):
+            await token.wanted.wait()
+        token.first = token.first or _LATER
+        return token.first
+
+    async def reply(self, data: Json) -> None:
         """Give the first answer; what cannot be answered any more is answered the ordinary way."""
-        identity, kind = as_id(data.get("id")), as_int(data.get("type"))
+        identity = as_id(data.get("id"))
         token = self._tokens.get(identity) or self._presses.get(identity)
         route = "POST /interactions/{interaction}/{token}/callback"
         try:
@@ -145,7 +170,7 @@ class Interactions:
                 route,
                 interaction=identity,
                 token=as_text(data.get("token")),
-                body={"type": DEFERRED[kind or 0]},
+                body=await self.first(data),
             )
         except Expired:
             self._tokens.pop(identity, None)
@@ -181,8 +206,7 @@ class Interactions:
             raise Expired("the command was given too long ago")
         token.delivery = delivery
         await self._save()
-        with self._clock.move_on_after(HEARD):
-            await token.heard.wait()
+        await self._until_heard(token)
         try:
             return await self._rest.call(
                 "PATCH /webhooks/{application}/{token}/messages/@original",
@@ -198,20 +222,37 @@ class Interactions:
             raise
 
     async def whisper(self, identity: str, body: Json | None) -> None:
-        """Answer a press, once; without a body its token is only dropped."""
-        token = self._presses.pop(identity, None)
+        """Answer a press or a command, once; without a body a press's token is only dropped.
+
+        A command has no other answer then, and whatever was shown of it is taken away.
+        """
+        command, press = self._tokens.get(identity), self._presses.get(identity)
+        token = command or press
         if token is None:
-            raise Expired("the press came to an earlier life, or was answered")
-        if body is None:
-            return
+            raise Expired("it came to an earlier life, or was answered")
+        if command is not None:
+            command.delivery = _WHISPERED
+            if command.first is None and body:
+                command.first = {"type": 4, "data": body}
+                body = None
+        if body is not None or command is not None:
+            await self._until_heard(token)
+        own, secret = token.application, token.value
+        path = "/webhooks/{application}/{token}"
+        if command is not None and command.first == _LATER:
+            gone = f"DELETE {path}/messages/@original"
+            await self._rest.call(gone, application=own, token=secret)
+        if body is not None:
+            await self._rest.call(f"POST {path}", application=own, token=secret, body=body)
+        self._presses.pop(identity, None)
+        if self._tokens.pop(identity, None):
+            await self._save()
+
+    async def _until_heard(self, token: Token) -> None:
+        """Have the first answer given, and wait until Discord has it."""
+        token.wanted.set()
         with self._clock.move_on_after(HEARD):
             await token.heard.wait()
-        await self._rest.call(
-            "POST /webhooks/{application}/{token}",
-            application=token.application,
-            token=token.value,
-            body=body,
-        )
 
     async def _save(self) -> None:
         now = self._clock.now()

@@ -15,7 +15,10 @@ from dragoman_discord.fields import Json, as_id, as_int, as_list, as_map, as_tex
 
 THREADS: Final = frozenset({10, 11, 12})
 FORUMS: Final = frozenset({15, 16})
-DIRECT: Final = frozenset({1, 3})
+DIRECT: Final = 1
+"""Between the bot and one person; the group messages of several people (3) are a group."""
+KINDS: Final = frozenset({*range(6), *range(10, 17)})
+"""What Discord has told of so far; anything else counts as a group."""
 TALK: Final = frozenset({0, 5})
 """Text and announcement channels: a thread can begin at each of their messages."""
 CATEGORY: Final = 4
@@ -117,7 +120,7 @@ class Places:
 
     def address(self, channel: Channel) -> Address:
         """Return where a channel or thread is."""
-        if channel.kind in DIRECT or not channel.guild:
+        if channel.kind == DIRECT:
             return Address(self._platform, channel.id)
         thread = channel.id if channel.is_thread else ""
         return Address(

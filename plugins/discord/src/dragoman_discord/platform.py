@@ -90,7 +90,7 @@ async def open_discord(config: DiscordConfig, host: Host) -> AsyncIterator[Disco
         feed = Feed(host, config, network, rest, places, interactions, progress)
         if config.interactions_key:
             key, clock = config.interactions_key, host.clock
-            endpoint = await Endpoint.prepare(key, clock, interactions, feed.interaction)
+            endpoint = await Endpoint.prepare(key, clock, host.log, interactions, feed.interaction)
             host.mount(f"/discord/{host.id}/interactions", endpoint)
         downloads = Downloads(rest, files, config.api_url)
         yield Discord(config, host, rest, feed, places, interactions, downloads)
@@ -198,10 +198,10 @@ class Discord:
             address=address,
         )
 
-    async def answer(self, press: Inbound, text: str) -> None:
-        """Show whoever pressed a message that nobody else sees."""
+    async def answer(self, event: Inbound, text: str) -> None:
+        """Show whoever pressed, or gave a command, a message that nobody else sees."""
         body = whispered(DIALECT.sent(text, plain=False)) if text else None
-        await self._interactions.whisper(press.native_id, body)
+        await self._interactions.whisper(event.native_id, body)
 
     def fetch(self, attachment: Attachment) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         """Open a file of a message."""

@@ -126,13 +126,19 @@ def _is_begun(identity: str, scene: Scene) -> bool:
 
 def sender_of(data: Json) -> Sender:
     """Return who wrote a message. Ids are the same in all servers."""
-    author = as_map(data.get("author"))
-    nick = as_text(as_map(data.get("member")).get("nick"))
+    author, member = as_map(data.get("author")), as_map(data.get("member"))
+    nick = as_text(member.get("nick"))
     return Sender(
         as_id(author.get("id")),
         label_of({"username": nick}) or label_of(author),
         bot=author.get("bot") is True or "webhook_id" in data,
+        roles=roles_of(member),
     )
+
+
+def roles_of(member: Json) -> tuple[str, ...]:
+    """Return the roles that a server gave somebody; everybody's own is not among them."""
+    return tuple(filter(None, map(as_id, as_list(member.get("roles")))))
 
 
 def _edit(data: Json, scene: Scene) -> Inbound | None:
@@ -172,12 +178,13 @@ def _reaction(event: Dispatch, scene: Scene) -> Inbound | None:
         return None
     if author and author != scene.names.me:
         return None
-    user = as_map(as_map(data.get("member")).get("user"))
+    member = as_map(data.get("member"))
+    user = as_map(member.get("user"))
     taken = event.name == "MESSAGE_REACTION_REMOVE"
     return Inbound(
         native_id=f"reaction:{event.mark}",
         address=_address(channel, identity, scene, called=False)[0],
-        sender=Sender(person, label_of(user), bot=user.get("bot") is True),
+        sender=Sender(person, label_of(user), bot=user.get("bot") is True, roles=roles_of(member)),
         text="",
         sent_at=scene.now,
         message_id=identity,

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import anyio.to_thread
 import attrs
 
-from dragoman import Address, Gone, NetworkPolicy, NotSent, Refused, Secret, Unknown
+from dragoman import Address, Expired, Gone, NetworkPolicy, NotSent, Refused, Secret, Unknown
 from dragoman_slack.failures import answer_failure, call_failure
 from dragoman_slack.fields import Json, as_map
 from dragoman_slack.pool import open_pool
@@ -103,6 +103,23 @@ class WebApi:
         if response.status_code != 200:
             raise NotSent(f"upload: Slack answered {response.status_code}")
 
+    async def respond(self, url: str, body: Json) -> None:
+        """Answer whoever gave a command by the address that came with it, which is a secret."""
+        self._own(url)
+        parts = urlsplit(url)
+        response = await self._request(
+            "response_url",
+            parts._replace(path="/", query="").geturl(),
+            {},
+            json={"response_type": "ephemeral", **body},
+            extensions={"target": parts._replace(scheme="", netloc="").geturl().encode("ascii")},
+        )
+        if response.status_code in {404, 410}:
+            raise Expired("the command was answered, or given too long ago")
+        if response.status_code != 200:
+            wait = response.headers.get("retry-after", "")
+            raise answer_failure(response.status_code, {}, retry_after=wait)
+
     @asynccontextmanager
     async def get(self, url: str, *, html: bool) -> AsyncIterator[AsyncIterator[bytes]]:
         """Open a file at Slack. A page in its place is one that asks to sign in."""
@@ -166,7 +183,7 @@ class WebApi:
         host = parts.hostname or ""
         known = any(host == name or host.endswith(f".{name}") for name in _HOSTS)
         if not same and not (parts.scheme == "https" and known and not parts.username):
-            raise Refused("the file is kept elsewhere, where the token is not sent")
+            raise Refused("it is kept elsewhere, where the token is not sent")
 
 
 @attrs.frozen(eq=False)

@@ -18,7 +18,7 @@ _ESCAPED: Final = re.compile(r"&lt;([@!#][^&\n]*)&gt;")
 # What Slack reads as a call for people, in text and Markdown alike, code included. Not so
 # "<!DOCTYPE" or "<!--", which agents write as well.
 _CALLS: Final = re.compile(
-    r"(?<=<)(?=@[A-Z0-9]|#[CDG][A-Z0-9]|!(?:here|channel|everyone|group|subteam)\b)"
+    r"(?<=<)(?=@|#[CDG][A-Z0-9]|!(?:here|channel|everyone|group|subteam)\b)"
     r"|(?<=@)(?=(?:here|channel|everyone|group)\b)"
 )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import logging
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qs
@@ -38,6 +39,7 @@ class EventsApp:
 
     _secret: Secret
     _clock: Clock
+    _log: logging.Logger
     take: Take | None = None
     _calls: anyio.Lock = attrs.field(factory=anyio.Lock)
 
@@ -61,6 +63,7 @@ class EventsApp:
         if body is None:
             return 413, ""
         if not self._signed(headers, body):
+            self._log.warning("a request without Slack's signature was refused")
             return 401, ""
         kind, payload = _read(headers.get(b"content-type", b""), body)
         if kind == "url_verification":

@@ -39,6 +39,7 @@ def command(
         text=_text(name, words, own, known),
         sent_at=now,
         addressed=True,
+        answerable=True,
     )
 
 

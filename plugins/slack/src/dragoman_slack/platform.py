@@ -40,7 +40,7 @@ from dragoman_slack.gaps import Gaps
 from dragoman_slack.http import EventsApp
 from dragoman_slack.people import People
 from dragoman_slack.probe import probe
-from dragoman_slack.receiving import Receiver, recipient_of
+from dragoman_slack.receiving import Receiver, Replies, recipient_of
 from dragoman_slack.sockets import Sockets
 from dragoman_slack.streams import Streams
 from dragoman_slack.uploads import Uploads
@@ -65,7 +65,7 @@ async def open_slack(config: SlackConfig, host: Host) -> AsyncIterator[Slack]:
             gaps=Gaps(host, api),
         )
         if config.mode == "http" and config.signing_secret is not None:
-            slack.events = EventsApp(config.signing_secret, host.clock)
+            slack.events = EventsApp(config.signing_secret, host.clock, host.log)
             host.mount(config.path, slack.events)
         elif config.app_token is not None:
             slack.sockets = Sockets(
@@ -94,6 +94,7 @@ class Slack:
     gaps: Gaps
     events: EventsApp | None = None
     sockets: Sockets | None = None
+    replies: Replies = attrs.field(factory=Replies)
     _me: Account | None = None
     _opened: float = attrs.field(init=False)
     """When this life began, UTC seconds: what is older may have been sent by an earlier one."""
@@ -113,7 +114,9 @@ class Slack:
         me = await self._account()
         self.host.alive()
         await self.host.bind_account(me.identity)
-        receiver = Receiver(self.host, self.api, self.config, self.people, self._heard, me, deliver)
+        receiver = Receiver(
+            self.host, self.api, self.config, self.people, self._heard, me, deliver, self.replies
+        )
         await self.gaps.close(deliver, await receiver.reader())
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self.gaps.keep)
@@ -242,17 +245,17 @@ class Slack:
         except Already:
             return
 
-    async def answer(self, press: Inbound, text: str) -> None:
-        """Show whoever pressed a message that nobody else sees. No short-lived handle is used."""
-        if text:
-            await self.api.call(
-                "chat.postEphemeral",
-                address=press.address,
-                channel=press.address.channel,
-                user=press.sender.id,
-                thread_ts=press.address.thread or None,
-                **whispered(text, self.dialect),
-            )
+    async def answer(self, event: Inbound, text: str) -> None:
+        """Show whoever pressed, or gave a command, a message that nobody else sees."""
+        if not text:
+            return None
+        body = whispered(text, self.dialect)
+        if event.answerable:  # also where the app is not in the channel
+            return await self.api.respond(self.replies.take(event), body)
+        place = {"channel": event.address.channel, "thread_ts": event.address.thread or None}
+        person = {"user": event.sender.id}
+        await self.api.call("chat.postEphemeral", address=event.address, **place, **person, **body)
+        return None
 
     async def typing(self, address: Address) -> None:
         """Show in a thread what the app does; that stays for two minutes, or until it writes."""

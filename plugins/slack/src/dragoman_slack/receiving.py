@@ -7,17 +7,41 @@ from typing import Final
 
 import attrs
 
-from dragoman import Deliver, Host, Inbound, Kind, Place, PlatformError
+from dragoman import Deliver, Expired, Host, Inbound, Kind, Place, PlatformError
 from dragoman_slack.account import Account
 from dragoman_slack.api import WebApi
 from dragoman_slack.config import SlackConfig
-from dragoman_slack.fields import Json, as_map, as_text
+from dragoman_slack.fields import Json, as_map, as_text, one_line
 from dragoman_slack.interactions import command, press
 from dragoman_slack.people import People
 from dragoman_slack.streams import Recipient
 from dragoman_slack.translate import Reader, people_in, translate
 
 _GONE: Final = frozenset({"app_uninstalled", "tokens_revoked"})
+_KINDS: Final = frozenset({"channel", "group", "im", "mpim", "app_home"})
+MOST: Final = 256
+"""How many commands may be waiting for an answer that one person sees."""
+
+
+@attrs.define(eq=False)
+class Replies:
+    """Where commands are answered for nobody but whoever gave them, as long as this process lives."""
+
+    _urls: dict[str, str] = attrs.field(factory=dict, repr=False)
+
+    def keep(self, event: Inbound, url: str) -> None:
+        """Remember where an event can be answered, if it is such a one."""
+        if event.answerable and url:
+            self._urls[event.native_id] = url
+            if len(self._urls) > MOST:
+                del self._urls[next(iter(self._urls))]
+
+    def take(self, event: Inbound) -> str:
+        """Return where an event is answered, once. Raises `dragoman.Expired`."""
+        url = self._urls.pop(event.native_id, "")
+        if not url:
+            raise Expired("the command came to an earlier life, or was answered")
+        return url
 
 
 @attrs.define(eq=False)
@@ -32,6 +56,7 @@ class Receiver:
     """Told of each event that was handed over."""
     me: Account
     deliver: Deliver
+    _replies: Replies
 
     async def take(self, kind: str, payload: Json) -> None:
         """Hand over what a payload tells; on return it is durable, or nothing to us.
@@ -40,6 +65,8 @@ class Receiver:
         """
         event = await self._read(kind, payload)
         if event is not None:
+            self._warn(as_map(payload.get("event")), event)
+            self._replies.keep(event, as_text(payload.get("response_url")))
             await self.deliver(event)
             self._heard(event)
         elif kind == "events_api":
@@ -69,6 +96,14 @@ class Receiver:
         if kind == "interactive" and as_text(payload.get("type")) == "block_actions":
             return press(payload, await self.reader(as_text(as_map(payload.get("user")).get("id"))))
         return None
+
+    def _warn(self, told: Json, event: Inbound) -> None:
+        """Say that a kind of channel is not known: it counts as a group, where most is asked."""
+        kind, channel = as_text(told.get("channel_type")), event.address.channel
+        if (kind or "im") not in _KINDS or channel[:1] not in {"C", "D", "G"}:
+            shown = one_line(kind, 32) or f"of {one_line(channel, 1)}…"
+            words = "channel type %s is not known: what is said there counts as said in a group"
+            self._host.log.warning(words, shown)
 
     def _concerned(self, payload: Json) -> tuple[str, ...]:
         """Return whose names are needed: nobody's, for what is our own."""

@@ -21,11 +21,14 @@ class Account:
     """The bot itself; ``username`` is without the ``@`` and may be empty.
 
     ``has_privacy`` says that Telegram holds back what groups say without addressing the bot.
+    ``commands`` are those that it takes in groups without its name: a group's other bots have
+    commands of their own. ``None`` takes all.
     """
 
     id: int
     username: str = ""
     has_privacy: bool = False
+    commands: frozenset[str] | None = None
 
     @classmethod
     def from_result(cls, result: Any) -> Account:

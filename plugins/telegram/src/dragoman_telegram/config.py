@@ -145,6 +145,9 @@ class TelegramConfig:
         """Return what is wrong with an id of an ``[access]`` list, without its ``telegram:``."""
         if list_name == "channels":
             return _channel_problem(native_id)
+        chat = native_id.removeprefix("chat:")
+        if list_name == "bots" and chat != native_id:  # what is said in the name of a chat
+            return _channel_problem(chat)
         return _person_problem(native_id)
 
 

@@ -32,7 +32,7 @@ class Reading:
     """A text as the bot understands it.
 
     ``text`` is without the bot's own name. ``addressed`` says whether the text names the bot or
-    begins with a command that it may take; ``foreign`` whether it begins with another bot's.
+    begins with a command that it takes; ``foreign`` whether it begins with another bot's.
     """
 
     text: str
@@ -82,7 +82,7 @@ def read_text(text: str, entities: Sequence[Entity], me: Account, *, commands: b
                 spans.append((entity.start + len(command), entity.end))
             elif at:
                 foreign = foreign or first
-            else:
+            elif me.commands is None or command[1:].casefold() in me.commands:
                 addressed = addressed or first
     rest = without(text, spans)
     return Reading(rest or text, addressed or bool(spans), foreign)

@@ -90,7 +90,8 @@ def _message(message: Json, heading: Heading, *, edits: bool) -> tuple[Inbound, 
     me, direct = heading.me, heading.address.place is Place.DM
     reading, files = _read(message, me), attachments_of(message)
     empty = not (reading.text or files)
-    if empty or (reading.foreign and not direct) or (edits and _moves(message)):
+    foreign = reading.foreign and not (direct and me.username)  # nameless, it knows no name
+    if empty or foreign or (edits and _moves(message)):
         return ()
     event = heading.event(
         Kind.EDIT if edits else Kind.MESSAGE,

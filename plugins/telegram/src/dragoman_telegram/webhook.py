@@ -117,6 +117,7 @@ class Webhook:
         if not self._secret:  # never run so far: nobody can be known
             return 503
         if not hmac.compare_digest(headers.get(_HEADER, b""), self._secret.encode("ascii")):
+            self._host.log.warning("a request without the webhook's secret was refused")
             return 401
         if scope["path"].removeprefix(scope.get("root_path", "")).strip("/"):
             return 404
