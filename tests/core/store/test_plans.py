@@ -258,6 +258,7 @@ async def test_queries_read_no_table_from_end_to_end():
             "event_of": store.read.event_of(session_id, 1),
             "session": store.read.session(scene.conversation("1"), "default", "echo"),
             "running": store.read.running(session_id),
+            "busy": store.read.busy(scene.inbound().address),
             "oldest": store.read.oldest(NOW),
             "backlog": store.read.backlog(10, ["stub"]),
             "overdue": store.read.overdue(NOW, 10),
