@@ -19,6 +19,8 @@ from dragoman.clock import Clock, SystemClock
 from dragoman.flow.admission import Admission
 from dragoman.flow.cards import Cards
 from dragoman.flow.changes import Changes
+from dragoman.flow.choices import Choices
+from dragoman.flow.choosing import Choosing
 from dragoman.flow.commands import Commands
 from dragoman.flow.control import Control
 from dragoman.flow.decisions import Decisions
@@ -26,6 +28,7 @@ from dragoman.flow.door import Door
 from dragoman.flow.fetched import Fetched, largest_of
 from dragoman.flow.intake import Intake
 from dragoman.flow.leases import Leases
+from dragoman.flow.pairing import Pairing
 from dragoman.flow.people import People
 from dragoman.flow.presses import Presses
 from dragoman.flow.recovery import Recovery, Starts, refuse_steering
@@ -96,7 +99,7 @@ class Application:
         log = logger("gateway", self.redactor)
         async with open_store(self.manifest, self.catalogue, self.clock, self.redactor) as store:
             self._store = store
-            health = Health(self.clock, self._kinds(), store, self.lag)
+            health = Health(self.clock, self.manifest.kinds, store, self.lag)
             opener = Opener(
                 self.manifest, self.catalogue, store, self.clock, self.redactor, log, health
             )
@@ -167,6 +170,8 @@ class Application:
         moves = Moves(store, log)
         await moves.load()
         router = Router.of(self.manifest, moves.names)
+        choosing = Choosing(store, log, router, Choices(store, moves.names))
+        await choosing.load()
         async with anyio.create_task_group() as tasks:
             outbox = await self._outbox(store, assembly, tasks, moves, log)
             sinks = SinkFan(assembly.sinks, tasks, log)
@@ -184,6 +189,7 @@ class Application:
                 leases=leases,
                 fetched=await self._fetched(store, outbox, hooks),
                 redact=self.redactor,
+                model=choosing.model,
             )
             async with anyio.create_task_group() as running:
                 cards = Cards(store, self.clock, log, outbox)
@@ -200,13 +206,16 @@ class Application:
                     collect=self._collecting(),
                     work=runner.run,
                 )
-                decisions = self._decisions(store, turns, cards, outbox, log)
-                people = People(store)
+                people = People(store, self.manifest.kinds)
                 await people.load()
+                decisions = self._decisions(
+                    store=store, turns=turns, cards=cards, outbox=outbox, people=people, log=log
+                )
                 door = self._door(
                     people=people,
                     turns=turns,
                     decisions=decisions,
+                    choosing=choosing,
                     outbox=outbox,
                     store=store,
                     router=router,
@@ -271,7 +280,14 @@ class Application:
         return tuple(name for name, mode in busy.items() if mode in {"collect", "interrupt"})
 
     def _decisions(
-        self, store: Store, turns: Turns, cards: Cards, outbox: Outbox, log: logging.Logger
+        self,
+        *,
+        store: Store,
+        turns: Turns,
+        cards: Cards,
+        outbox: Outbox,
+        people: People,
+        log: logging.Logger,
     ) -> Decisions:
         return Decisions(
             store=store,
@@ -281,7 +297,7 @@ class Application:
             cards=cards,
             outbox=outbox,
             profiles=self.manifest.profiles,
-            kinds=self._kinds(),
+            people=people,
         )
 
     def _door(
@@ -290,6 +306,7 @@ class Application:
         people: People,
         turns: Turns,
         decisions: Decisions,
+        choosing: Choosing,
         outbox: Outbox,
         store: Store,
         router: Router,
@@ -297,17 +314,21 @@ class Application:
         runtimes: Mapping[str, Runtime],
         log: logging.Logger,
     ) -> Door:
-        kinds = self._kinds()
+        kinds = self.manifest.kinds
+        on, freshness = self.manifest.access.pairing, self.manifest.limits.freshness
+        pairing = Pairing(store, self.clock, people, outbox, on, freshness)
+        admission = Admission(people, self.manifest.access, kinds, hooks, outbox.moves.names)
+        own = Control(store, self.clock, turns, kinds).runs | decisions.runs
+        own |= pairing.runs | choosing.runs(admission)
         return Door(
             store=store,
             clock=self.clock,
             log=log,
-            admission=Admission(people, self.manifest.access, kinds, hooks, outbox.moves.names),
+            people=people,
+            admission=admission,
             router=router,
             hooks=hooks,
-            commands=self._commands(
-                Control(store, self.clock, turns, kinds).runs | decisions.runs, store, log
-            ),
+            commands=self._commands(own, store, log),
             kinds=kinds,
             runtimes=runtimes,
             limits=self.manifest.limits,
@@ -315,6 +336,8 @@ class Application:
             outbox=outbox,
             presses=Presses(store, outbox),
             decisions=decisions,
+            pairing=pairing,
+            choosing=choosing,
             moves=outbox.moves,
             throttle=Throttle(self.clock, log, kinds, self.manifest.access, self.manifest.limits),
             changes=Changes(store, log, outbox, turns, outbox.moves),
@@ -330,13 +353,6 @@ class Application:
             log=log,
             timeout=self.manifest.limits.hook_timeout,
         )
-
-    def _kinds(self) -> dict[str, str]:
-        return {
-            table.id: table.plugin.partition(":")[0]
-            for table in self.manifest.components
-            if table.kind == "platforms"
-        }
 
     def _connect(
         self,
