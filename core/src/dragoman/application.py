@@ -19,6 +19,8 @@ from dragoman.clock import Clock, SystemClock
 from dragoman.flow.admission import Admission
 from dragoman.flow.cards import Cards
 from dragoman.flow.changes import Changes
+from dragoman.flow.choices import Choices
+from dragoman.flow.choosing import Choosing
 from dragoman.flow.commands import Commands
 from dragoman.flow.control import Control
 from dragoman.flow.decisions import Decisions
@@ -168,6 +170,8 @@ class Application:
         moves = Moves(store, log)
         await moves.load()
         router = Router.of(self.manifest, moves.names)
+        choosing = Choosing(store, log, router, Choices(store, moves.names))
+        await choosing.load()
         async with anyio.create_task_group() as tasks:
             outbox = await self._outbox(store, assembly, tasks, moves, log)
             sinks = SinkFan(assembly.sinks, tasks, log)
@@ -185,6 +189,7 @@ class Application:
                 leases=leases,
                 fetched=await self._fetched(store, outbox, hooks),
                 redact=self.redactor,
+                model=choosing.model,
             )
             async with anyio.create_task_group() as running:
                 cards = Cards(store, self.clock, log, outbox)
@@ -210,6 +215,7 @@ class Application:
                     people=people,
                     turns=turns,
                     decisions=decisions,
+                    choosing=choosing,
                     outbox=outbox,
                     store=store,
                     router=router,
@@ -300,6 +306,7 @@ class Application:
         people: People,
         turns: Turns,
         decisions: Decisions,
+        choosing: Choosing,
         outbox: Outbox,
         store: Store,
         router: Router,
@@ -310,13 +317,15 @@ class Application:
         kinds = self.manifest.kinds
         on, freshness = self.manifest.access.pairing, self.manifest.limits.freshness
         pairing = Pairing(store, self.clock, people, outbox, on, freshness)
-        own = Control(store, self.clock, turns, kinds).runs | decisions.runs | pairing.runs
+        admission = Admission(people, self.manifest.access, kinds, hooks, outbox.moves.names)
+        own = Control(store, self.clock, turns, kinds).runs | decisions.runs
+        own |= pairing.runs | choosing.runs(admission)
         return Door(
             store=store,
             clock=self.clock,
             log=log,
             people=people,
-            admission=Admission(people, self.manifest.access, kinds, hooks, outbox.moves.names),
+            admission=admission,
             router=router,
             hooks=hooks,
             commands=self._commands(own, store, log),
@@ -328,6 +337,7 @@ class Application:
             presses=Presses(store, outbox),
             decisions=decisions,
             pairing=pairing,
+            choosing=choosing,
             moves=outbox.moves,
             throttle=Throttle(self.clock, log, kinds, self.manifest.access, self.manifest.limits),
             changes=Changes(store, log, outbox, turns, outbox.moves),

@@ -14,6 +14,7 @@ from dragoman.clock import Clock
 from dragoman.components import CommandCall
 from dragoman.flow.admission import Admission
 from dragoman.flow.changes import NOT_ADDRESSED, Changes
+from dragoman.flow.choosing import Choosing
 from dragoman.flow.commands import Commands
 from dragoman.flow.decisions import Decisions
 from dragoman.flow.holds import joined
@@ -82,6 +83,7 @@ class Door:
     _presses: Presses
     _decisions: Decisions
     _pairing: Pairing
+    _choosing: Choosing
     _throttle: Throttle
 
     async def decide(self, stored: StoredEvent) -> None:
@@ -157,13 +159,11 @@ class Door:
         routed = self._router.choose(event)
         if routed is None:
             return None
+        routed = await self._choosing.routed(event, routed)
         platform = event.address.platform
-        names = tuple(self._router.profiles)
-        view = ConversationView(platform, self._kinds[platform], routed.name, names)
+        view = ConversationView(platform, self._kinds[platform], routed.name, routed.offered)
         chosen = await self._hooks.profile(event, view)
-        if chosen is None or chosen == routed.name:
-            return routed
-        return Routed(chosen, self._router.profiles[chosen], routed.route)
+        return self._router.of_name(chosen, routed) if chosen else routed
 
     async def _spoken_to(self, stored: StoredEvent, routed: Routed) -> bool:
         event, profile = stored.inbound, routed.profile

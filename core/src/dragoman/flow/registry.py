@@ -76,6 +76,12 @@ OWN: Final = (
         Role.OPERATOR,
         arguments="code [operator]",
     ),
+    Entry(
+        "model",
+        "say which models may be chosen here, or choose one; `default` takes that back",
+        arguments="[name]",
+    ),
+    Entry("profile", "say which profiles may be chosen here, or choose one", arguments="[name]"),
     Entry("status", "say what is going on here"),
     Entry("stop", "stop the answer that is being made, and what waits behind it"),
     Entry("whoami", "say who you are to this bot, and what you may"),
