@@ -117,7 +117,7 @@ STATEMENTS = {
     ops.Decide: 3,
     ops.ClearCard: 1,
     ops.Expire: 1,
-    ops.EndWaiting: 5,
+    ops.EndWaiting: 8,
     ops.Revoke: 1,
     ops.Reset: 5,
     ops.Renew: 1,

@@ -285,7 +285,8 @@ class Pause(Operation[None]):
     """Let a turn wait for people: keep what its runtime ``saved``, owe what it has said, and ask.
 
     The turn goes on holding its session, without a lease. Rows that ``parts`` does not name end as
-    abandoned. ``notices`` show the questions, behind the parts.
+    abandoned. ``notices`` show the questions, behind the parts. ``withdrawn`` are items that the
+    session's records get if the turn is ended while it waits.
     """
 
     about: ClassVar[tuple[str, ...]] = ("lease.turn_id",)
@@ -293,6 +294,7 @@ class Pause(Operation[None]):
 
     lease: TurnLease
     saved: str = attrs.field(repr=False)
+    withdrawn: tuple[str, ...] = attrs.field(default=(), repr=False)
     questions: tuple[Question, ...] = attrs.field(validator=attrs.validators.min_len(1))
     parts: tuple[Part, ...] = ()
     notices: tuple[Delivery, ...] = ()

@@ -262,6 +262,7 @@ class Draws(AccountDraws):
         return ops.Pause(
             lease=lease,
             saved=self.data.draw(TEXTS),
+            withdrawn=tuple(self.data.draw(st.lists(TEXTS, max_size=2))),
             questions=tuple(
                 ops.Question(
                     id=self.name("ask"),

@@ -68,6 +68,8 @@ class ModelTurn:
     """By model."""
     saved: str | None = None
     """What a pause has kept, until something is done that cannot be repeated."""
+    withdrawn: tuple[str, ...] = ()
+    """What the session is told where the newest pause is ended."""
 
     def move(self, state: TurnState) -> None:
         """Change the state, along an edge."""
