@@ -9,8 +9,8 @@ import asyncio
 import logging
 from pathlib import Path
 
-from admission.cells import table
 from admission.everybody import PLATFORMS
+from admission.ways import table
 
 PAGE = Path(__file__).parent / "access.md"
 
@@ -42,7 +42,14 @@ that names it, one that everybody may give whom it lets in, or whatever is said 
 command with the bot's name, or one in its menu, is its own. Commands that only operators may give \
 are in no menu, so in Telegram groups they need the bot's name.
 * **Bots**, webhooks and whoever writes in the name of a group are not people. Nothing of them is let \
-in, in listed places neither.
+in, in listed places neither, unless `[access] bots` names them by their id: then they may talk. No \
+command and no decision is taken from them, and `bot_messages` in ten minutes are the most that each \
+gets answered in a channel, until a person says something there. What the account says itself is \
+never let in. On Telegram, what is written in the name of a group or channel is named as \
+`telegram:chat:-100…`.
+* **Limits** hold for whom the rules let in: `person_rate` messages of a person and `conversation_rate` \
+in a channel or thread within a minute. More is refused, which is said once in a minute. `/stop`, \
+`/approve`, `/deny` and the buttons of questions always work.
 
 Whoever is not let in gets silence, so that nobody learns from an answer that there is somebody to \
 ask. Only what waits for a word of its own gets one, which nobody else sees: a button, a form, a \
@@ -59,7 +66,8 @@ Each cell is one input by one person, over the wire of the platform, to a gatewa
 lists three of the four. *agent*, *command*: it was given to the agent, or ran the command, under the \
 rule in brackets. *decides*: a tool ran that waited for it. *agent is told later*: with \
 the next message. *refused*, *ignored*: what its record says, and why. *nothing*: nothing is made of it, \
-and there is no record. A listed place is one of `[access] channels`. The question was asked for somebody \
+and there is no record. A listed place is one of `[access] channels`. *webhook* is on Telegram an update that is delivered to a webhook, elsewhere a message that \
+an incoming webhook wrote. The question was asked for somebody \
 else, under the default `approvers`.
 """
 
@@ -77,7 +85,7 @@ def page() -> str:
 def section(name: str) -> str:
     """Return a platform's part."""
     wire, found = asyncio.run(PLATFORMS[name]())
-    return f"### {name}\n\n{table(wire, found)}"
+    return f"### {name}\n\n{table(wire.LACKS, found)}"
 
 
 if __name__ == "__main__":

@@ -30,6 +30,9 @@ TABLES = {
     "model_pieces",
     "approvals",
     "grants",
+    "identities",
+    "codes",
+    "attempts",
 }
 """All but ``channel_moves``, which has a row for each channel that ever moved."""
 OF_THE_UNFINISHED = {
@@ -114,7 +117,7 @@ STATEMENTS = {
     ops.Decide: 3,
     ops.ClearCard: 1,
     ops.Expire: 1,
-    ops.EndWaiting: 5,
+    ops.EndWaiting: 8,
     ops.Revoke: 1,
     ops.Reset: 7,
     ops.Resume: 4,
@@ -132,6 +135,11 @@ STATEMENTS = {
     ops.EndTool: 2,
     ops.AppendRecords: 4,
     ops.KeepCalls: 7,
+    ops.MakeCode: 3,
+    ops.Redeem: 6,
+    ops.SetRole: 13,
+    ops.Link: 3,
+    ops.Unlink: 1,
     ops.PutValue: 1,
     ops.DeleteValue: 1,
 }
@@ -256,6 +264,7 @@ async def test_queries_read_no_table_from_end_to_end():
             "session": store.read.session(scene.conversation("1"), "default", "echo"),
             "sessions": store.read.sessions(session_id),
             "running": store.read.running(session_id),
+            "busy": store.read.busy(scene.inbound().address),
             "oldest": store.read.oldest(NOW),
             "backlog": store.read.backlog(10, ["stub"]),
             "overdue": store.read.overdue(NOW, 10),

@@ -14,11 +14,14 @@ from dragoman.clock import Clock
 from dragoman.components import CommandCall
 from dragoman.flow.admission import Admission
 from dragoman.flow.changes import NOT_ADDRESSED, Changes
+from dragoman.flow.choosing import Choosing
 from dragoman.flow.commands import Commands
 from dragoman.flow.decisions import Decisions
 from dragoman.flow.holds import joined
 from dragoman.flow.notices import notice_to
+from dragoman.flow.pairing import Pairing
 from dragoman.flow.parts import parts_of
+from dragoman.flow.people import People
 from dragoman.flow.presses import NO_BUTTON, NOT_ADMITTED, Presses
 from dragoman.flow.registry import Given
 from dragoman.flow.routing import Routed, Router
@@ -26,7 +29,6 @@ from dragoman.flow.throttle import Throttle
 from dragoman.flow.turnhost import turn_input
 from dragoman.flow.turns import Turns
 from dragoman.hookspecs import ConversationView, Drop
-from dragoman.keys import conversation_key
 from dragoman.manifest.model import Limits
 from dragoman.messages import Inbound, Kind, Place
 from dragoman.outbox.moves import Moves
@@ -67,6 +69,7 @@ class Door:
     _clock: Clock
     _log: logging.Logger
     _admission: Admission
+    _people: People
     _router: Router
     _hooks: HookTable
     _commands: Commands
@@ -79,6 +82,8 @@ class Door:
     _changes: Changes
     _presses: Presses
     _decisions: Decisions
+    _pairing: Pairing
+    _choosing: Choosing
     _throttle: Throttle
 
     async def decide(self, stored: StoredEvent) -> None:
@@ -107,16 +112,13 @@ class Door:
         if entry is None:
             return None
         if decided := await self._decisions.pressed(stored, entry.role):
-            notice = "" if self._presses.answers(event) else decided.told
-            await self.end(stored, decided.state, decided.reason, entry.rule, notice)
-            return self._presses.answer(event, decided.told)
-        said = await self._presses.said(stored)
-        self._presses.answer(event, "" if said else NO_BUTTON)
-        if said is None:
-            reason = "no such button any more"
-            self._log.info("event %d: %s", stored.id, reason, extra=_ids(stored))
-            return await self.end(stored, EventState.IGNORED, reason, entry.rule)
-        return await self._message(said, entry)
+            return await self.end(stored, decided.state, decided.reason, entry.rule, decided.told)
+        if said := await self._presses.said(stored):
+            self._presses.answer(event, "")
+            return await self._message(said, entry)
+        reason, told = "no such button any more", self._alone(event, NO_BUTTON)
+        self._log.info("event %d: %s", stored.id, reason, extra=_ids(stored))
+        return await self.end(stored, EventState.IGNORED, reason, entry.rule, told)
 
     async def let_in(self, stored: StoredEvent) -> Entry | None:
         """Return how an event is let in, or end it."""
@@ -124,7 +126,8 @@ class Door:
         verdict = await self._admission.decide(event)
         routed = await self._route(event) if verdict.allowed else None
         if not verdict.allowed:
-            await self.refuse(stored, verdict.reason)
+            reason = await self._pairing.offered(stored, verdict.reason)
+            await self.refuse(stored, reason, verdict.reason)
         elif routed is None:
             await self.refuse(stored, "no route and no default profile", verdict.reason)
         elif event.kind is Kind.MESSAGE and not await self._spoken_to(stored, routed):
@@ -153,13 +156,11 @@ class Door:
         routed = self._router.choose(event)
         if routed is None:
             return None
+        routed = await self._choosing.routed(event, routed)
         platform = event.address.platform
-        names = tuple(self._router.profiles)
-        view = ConversationView(platform, self._kinds[platform], routed.name, names)
+        view = ConversationView(platform, self._kinds[platform], routed.name, routed.offered)
         chosen = await self._hooks.profile(event, view)
-        if chosen is None or chosen == routed.name:
-            return routed
-        return Routed(chosen, self._router.profiles[chosen], routed.route)
+        return self._router.of_name(chosen, routed) if chosen else routed
 
     async def _spoken_to(self, stored: StoredEvent, routed: Routed) -> bool:
         event, profile = stored.inbound, routed.profile
@@ -167,7 +168,7 @@ class Door:
             return False
         if event.addressed or profile.trigger == "all":
             return True
-        key = conversation_key(event.address, event.sender, profile.scope)
+        key = self._people.conversation(event, profile.scope)
         session = self._store.read.session
         if event.follows and key.thread and await session(key, routed.name, profile.runtime):
             return True  # the bot takes part in this thread
@@ -199,7 +200,8 @@ class Door:
             await self.refuse(stored, text.reason, rule)
         elif not await self._join(stored, text, routed):
             again = said.notes if said else ()
-            noted, notes = await self._changes.notes(event, routed)
+            key = self._people.conversation(event, routed.profile.scope)
+            noted, notes = await self._changes.notes(event, key, routed)
             event = attrs.evolve(event, text=text, notes=(*again, *notes))
             await self._admit(stored, event, noted, routed, rule)
 
@@ -218,7 +220,7 @@ class Door:
         accepted = await self._turns.accept(
             Accept(
                 event_id=stored.id,
-                conversation=conversation_key(event.address, event.sender, routed.profile.scope),
+                conversation=self._people.conversation(event, routed.profile.scope),
                 profile=routed.name,
                 runtime=routed.profile.runtime,
                 rule=sanitise(rule),
@@ -285,7 +287,7 @@ class Door:
         A crash in between runs it again, as people would who got no answer.
         """
         event, routed = stored.inbound, entry.routed
-        key = conversation_key(event.address, event.sender, routed.profile.scope)
+        key = self._people.conversation(event, routed.profile.scope)
         found = await self._store.read.session(key, routed.name, routed.profile.runtime)
         given = Given(
             stored=stored, call=call, routed=routed, role=entry.role, session_id=found or ""
@@ -295,11 +297,7 @@ class Door:
             return await self._say(stored, entry, done.said)
         if done.state is EventState.RECEIVED:
             return self._turns.afterwards(given.session_id, partial(self.decide, stored))
-        # What somebody may not do, and that there is nothing to say, is for nobody else to see.
-        alone = done.state is EventState.REFUSED or not done.shown
-        notice = "" if alone and self._presses.answers(event) else done.shown
-        await self.end(stored, done.state, done.reason, entry.rule, notice)
-        return None if notice else self._presses.answer(event, done.shown)
+        return await self.end(stored, done.state, done.reason, entry.rule, done.shown)
 
     async def expire_waiting(self) -> None:
         """End what has waited for its turn too long, as after days without a gateway."""
@@ -312,22 +310,34 @@ class Door:
         """End an event that nobody lets in; told are the log, and alone whoever waits for a word."""
         where = stored.inbound.address.platform
         self._log.info("event %s of %s refused: %s", stored.id, where, reason, extra=_ids(stored))
-        await self.end(stored, EventState.REFUSED, reason, rule or reason)
-        self._presses.answer(stored.inbound, NOT_ADMITTED)
+        told = self._alone(stored.inbound, NOT_ADMITTED)
+        await self.end(stored, EventState.REFUSED, reason, rule or reason, told)
 
     async def end(
         self, stored: StoredEvent, state: EventState, reason: str, rule: str = "", notice: str = ""
     ) -> None:
-        """End an event; the notice is shown where it came from."""
+        """End an event; the notice is shown where it came from.
+
+        Whoever waits for a word alone gets it alone: of a press always, of a command where it was
+        not carried out, or has nothing to say.
+        """
         event = stored.inbound
+        failed = state in {EventState.REFUSED, EventState.IGNORED}
+        alone = (event.kind is Kind.PRESS or failed or not notice) and self._presses.answers(event)
         can = self._outbox.exit(event.address).platform.capabilities
-        texts = await parts_of(notice, can, self._log) if notice else []
+        texts = await parts_of(notice, can, self._log) if notice and not alone else []
         told = tuple(self._notice(event, text) for text in texts)
         why, by = sanitise(reason), sanitise(rule)
         await self._store.apply(
             Settle(event_id=stored.id, state=state, reason=why, rule=by, notices=told)
         )
         self._outbox.push(told)
+        if alone:
+            self._presses.answer(event, notice)
+
+    def _alone(self, event: Inbound, text: str) -> str:
+        """Return what is said to nobody but whoever waits for a word, where that can be."""
+        return text if self._presses.answers(event) else ""
 
     def _notice(self, event: Inbound, text: str) -> Delivery:
         return notice_to(event, text, self._now())

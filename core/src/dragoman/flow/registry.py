@@ -64,7 +64,24 @@ OWN: Final = (
         arguments="[name] [reason]",
     ),
     Entry("help", "this list"),
+    Entry(
+        "link",
+        "let two accounts of yours be one person here; in a direct message",
+        arguments="[code]",
+    ),
+    Entry(
+        "model",
+        "say which models may be chosen here, or choose one; `default` takes that back",
+        arguments="[name]",
+    ),
     Entry("new", "begin a new session; the one so far is set aside, and /resume goes back to it"),
+    Entry(
+        "pair",
+        "let in whoever was shown a code; an owner may add `operator`",
+        Role.OPERATOR,
+        arguments="code [operator]",
+    ),
+    Entry("profile", "say which profiles may be chosen here, or choose one", arguments="[name]"),
     Entry("rename", "give this session a name", arguments="name"),
     Entry(
         "resume",

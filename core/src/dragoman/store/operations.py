@@ -16,6 +16,12 @@ from dragoman.keys import ConversationKey
 from dragoman.messages import Button, Inbound, Lane
 from dragoman.runevents import FailureKind, Usage
 from dragoman.states import ApprovalState, DeliveryState, EventState, TurnState
+from dragoman.store.accounts import Link as Link
+from dragoman.store.accounts import MakeCode as MakeCode
+from dragoman.store.accounts import Redeem as Redeem
+from dragoman.store.accounts import Redeemed as Redeemed
+from dragoman.store.accounts import SetRole as SetRole
+from dragoman.store.accounts import Unlink as Unlink
 from dragoman.store.requests import KeepCalls as KeepCalls
 from dragoman.store.requests import KeptCall as KeptCall
 from dragoman.store.requests import KeptCalls as KeptCalls
@@ -271,7 +277,8 @@ class Pause(Operation[None]):
     """Let a turn wait for people: keep what its runtime ``saved``, owe what it has said, and ask.
 
     The turn goes on holding its session, without a lease. Rows that ``parts`` does not name end as
-    abandoned. ``notices`` show the questions, behind the parts.
+    abandoned. ``notices`` show the questions, behind the parts. ``withdrawn`` are items that the
+    session's records get if the turn is ended while it waits.
     """
 
     about: ClassVar[tuple[str, ...]] = ("lease.turn_id",)
@@ -279,6 +286,7 @@ class Pause(Operation[None]):
 
     lease: TurnLease
     saved: str = attrs.field(repr=False)
+    withdrawn: tuple[str, ...] = attrs.field(default=(), repr=False)
     questions: tuple[Question, ...] = attrs.field(validator=attrs.validators.min_len(1))
     parts: tuple[Part, ...] = ()
     notices: tuple[Delivery, ...] = ()

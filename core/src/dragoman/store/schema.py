@@ -256,7 +256,8 @@ STEPS: Final[tuple[str, ...]] = (
     DROP INDEX approvals_decided;
     CREATE INDEX approvals_decided ON approvals (event_id) WHERE event_id IS NOT NULL;
     """,
-    # 10: accounts of people and what they may, one-time codes, sessions that are set aside
+    # 10: accounts of people and what they may, one-time codes, sessions that are set aside, and
+    # what a session is told of questions that are taken back
     """
     CREATE TABLE identities (
         identity TEXT NOT NULL PRIMARY KEY,
@@ -271,10 +272,12 @@ STEPS: Final[tuple[str, ...]] = (
         selector TEXT NOT NULL PRIMARY KEY,
         purpose TEXT NOT NULL,
         identity TEXT NOT NULL,
+        address TEXT NOT NULL,
         salt TEXT NOT NULL,
         hash TEXT NOT NULL,
         label TEXT NOT NULL DEFAULT '',
         asked INTEGER NOT NULL DEFAULT 1,
+        misses INTEGER NOT NULL DEFAULT 0,
         made_at REAL NOT NULL,
         expires_at REAL NOT NULL,
         UNIQUE (purpose, identity)
@@ -284,7 +287,9 @@ STEPS: Final[tuple[str, ...]] = (
         actor TEXT NOT NULL PRIMARY KEY,
         failures INTEGER NOT NULL,
         since REAL NOT NULL,
-        locked_until REAL NOT NULL DEFAULT 0
+        locked_until REAL NOT NULL DEFAULT 0,
+        latest TEXT NOT NULL,
+        found TEXT NOT NULL
     ) WITHOUT ROWID;
     CREATE TABLE sessions_with_titles (
         id TEXT NOT NULL PRIMARY KEY,
@@ -304,6 +309,7 @@ STEPS: Final[tuple[str, ...]] = (
         WHERE current = 1;
     CREATE INDEX sessions_of_conversation ON platform_sessions (conversation_id, profile, runtime);
     CREATE INDEX sessions_made_by ON platform_sessions (made_by) WHERE made_by IS NOT NULL;
+    ALTER TABLE agent_runs ADD COLUMN withdrawn TEXT;
     CREATE INDEX runs_of_session ON agent_runs (session_id);
     ALTER TABLE agent_runs ADD COLUMN undone_by INTEGER;
     CREATE INDEX runs_undone ON agent_runs (undone_by) WHERE undone_by IS NOT NULL;

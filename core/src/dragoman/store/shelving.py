@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import attrs
 
-from dragoman.store.values import Operation
+from dragoman.store.values import Operation, StoredEvent
 
 
 @attrs.frozen(kw_only=True)
@@ -55,7 +55,7 @@ class Rename(Operation[None]):
 
 
 @attrs.frozen(kw_only=True)
-class Undo(Operation["tuple[StoredEvent, ...]"]):
+class Undo(Operation[tuple[StoredEvent, ...]]):
     """Take a session's last turn out of its records; answers the messages of that turn.
 
     Its items in ``namespaces`` are removed, with all that followed from them: the lists are what
