@@ -102,6 +102,7 @@ async def test_help_lists_the_commands():
             "/status",
             "/stop",
             "/undo",
+            "/usage",
             "/whoami",
             "/zoo",
             "/help",

@@ -94,5 +94,6 @@ OWN: Final = (
     Entry("status", "say what is going on here"),
     Entry("stop", "stop the answer that is being made, and what waits behind it"),
     Entry("undo", "take the last exchange back: the agent no longer knows it", busy="refuse"),
+    Entry("usage", "say what this session used, and this conversation today and this month"),
     Entry("whoami", "say who you are to this bot, and what you may"),
 )
