@@ -134,7 +134,7 @@ STATEMENTS = {
     ops.KeepCalls: 7,
     ops.MakeCode: 3,
     ops.Redeem: 6,
-    ops.SetRole: 10,
+    ops.SetRole: 13,
     ops.Link: 3,
     ops.Unlink: 1,
     ops.PutValue: 1,
