@@ -42,6 +42,8 @@ class Model:
 
     book: Book = attrs.field(factory=Book)
     asked: list[list[Line]] = attrs.field(factory=list)
+    models: list[str] = attrs.field(factory=list)
+    """Which model was asked, each time."""
     effects: list[str] = attrs.field(factory=list)
     busy: int = 0
     down: bool = False
@@ -51,12 +53,13 @@ class Model:
         """Let everything go on that holds, or comes to hold from now on."""
         self._released.set()
 
-    async def answer(self, lines: Sequence[Line]) -> AsyncGenerator[Chunk]:
+    async def answer(self, lines: Sequence[Line], model: str = "") -> AsyncGenerator[Chunk]:
         """Answer what was said, in pieces."""
         await anyio.lowlevel.checkpoint()
         if self.down:
             raise ModelError(FailureKind.TRANSPORT, "nobody is there")
         self.asked.append(list(lines))
+        self.models.append(model)
         with self._at_work():
             for step in self.book.next(lines):
                 await anyio.lowlevel.checkpoint()

@@ -45,6 +45,9 @@ class MemoryModelHarness:
     async def asked(self) -> Sequence[Sequence[Line]]:
         return self.model.asked
 
+    async def models(self) -> Sequence[str]:
+        return self.model.models
+
     async def effects(self) -> Sequence[str]:
         return self.model.effects
 

@@ -111,9 +111,13 @@ class MemoryRun:
     host: TurnHost
     feed: Feed = attrs.field(factory=Feed)
     usage: Usage = attrs.field(factory=Usage)
+    model: str = attrs.field(init=False)
     rounds: int = 0
     shown: str = ""
     """What was shown and is not in the records."""
+
+    def __attrs_post_init__(self) -> None:
+        self.model = self.request.model
 
     @property
     def said(self) -> str:
@@ -171,7 +175,7 @@ class MemoryRun:
             saved = json.loads(self.request.saved)
             calls = [Call(*one) for one in saved["calls"]]
             lines = [Line(*one) for one in saved["lines"]]
-            self.rounds = saved["rounds"]
+            self.rounds, self.model = saved["rounds"], saved["model"]
         except (ValueError, KeyError, TypeError):
             raise StateLostError from None
         made = {one.call_id: one for one in self.request.decisions}
@@ -189,6 +193,7 @@ class MemoryRun:
                 self.put(ApprovalRequested(call.id, "act", json.dumps({"what": call.what})))
         saved = {
             "rounds": self.rounds,
+            "model": self.model,
             "lines": [attrs.astuple(line) for line in lines],
             "calls": [attrs.astuple(call) for call in calls],
         }
@@ -213,7 +218,7 @@ class MemoryRun:
         self.rounds += 1
         self.count(requests=1)
         calls: list[Call] = []
-        async with aclosing(self.runtime.model.answer(lines)) as chunks:
+        async with aclosing(self.runtime.model.answer(lines, self.model)) as chunks:
             while (chunk := await self.next(chunks)) is not None:
                 self.take(chunk, calls)
         if text := self.shown:
@@ -312,7 +317,7 @@ class MemoryRuntime:
     config: ModelConfig
     make: Callable[..., MemoryRun] = MemoryRun
     capabilities = RuntimeCapabilities(
-        stream=True, resume=True, approve=True, steer=True, journal=True
+        stream=True, resume=True, approve=True, steer=True, journal=True, models=True
     )
 
     def encode_input(self, message: TurnInput) -> EncodedInput | None:

@@ -65,8 +65,8 @@ class Drop:
 class ConversationView:
     """What a hook may know of the conversation an event belongs to.
 
-    ``profile`` and ``profiles`` are empty before routing: the route's own profile, and those that
-    `Behaviour.dragoman_profile` may choose among.
+    ``profile`` and ``profiles`` are empty before routing: the route's profile, or what people chose
+    there, and those that the route offers, among which `Behaviour.dragoman_profile` may choose.
     """
 
     platform: str
@@ -152,9 +152,9 @@ class Behaviour:
 
     @hookspec
     async def dragoman_profile(self, event: Inbound, view: ConversationView) -> str | None:
-        """Choose a profile among ``view.profiles``. Shape *first*; silence keeps the route's.
+        """Choose a profile among ``view.profiles``. Shape *first*; silence keeps ``view.profile``.
 
-        A failure, or a name outside ``view.profiles``, keeps the route's profile and is logged.
+        A failure, or a name outside ``view.profiles``, keeps it as well and is logged.
         """
 
     @hookspec

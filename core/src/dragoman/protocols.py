@@ -153,6 +153,7 @@ class RuntimeCapabilities:
     what `dragoman.Paused` saved, in any process. ``journal`` promises that each side effect begins only after `TurnHost.tool_begins` said so:
     without it a turn is never repeated after a crash. ``steer`` says that the runtime asks
     `TurnHost.offered` for what people said meanwhile, and yields `InputConsumed` for what it took.
+    ``models`` says that it heeds `TurnRequest.model`.
     """
 
     stream: bool = False
@@ -160,6 +161,7 @@ class RuntimeCapabilities:
     approve: bool = False
     steer: bool = False
     journal: bool = False
+    models: bool = False
     fenced: bool = True
     """Whether every write of a turn is refused once its lease is stale."""
 
@@ -189,6 +191,9 @@ class TurnRequest:
     ``decisions`` are all that were made in it, in the order of the questions. Its records are as
     the pause left them. A state that cannot be used any more is a failure of the kind
     `dragoman.FailureKind.STATE_LOST`.
+
+    ``model`` is what people chose for the conversation, empty where they chose nothing; it is
+    among those that the profile names. A turn that goes on keeps the model that it began with.
     """
 
     turn_id: str
@@ -200,6 +205,7 @@ class TurnRequest:
     attempt: int = 1
     saved: str | None = attrs.field(default=None, repr=False)
     decisions: tuple[Decision, ...] = ()
+    model: str = ""
 
 
 class Records(Protocol):

@@ -220,13 +220,14 @@ class Chooser:
 @pytest.mark.parametrize(
     ("choice", "profile"), [("other", "other"), ("root", "default"), (None, "default")]
 )
-async def test_a_plugin_chooses_among_existing_profiles_only(choice, profile):
+async def test_a_plugin_chooses_among_the_profiles_that_the_route_offers(choice, profile):
     plugin = StubPlugin()
     plugin.extensions["chooser"] = Chooser(choice)
     async with gateway(
         plugin,
         components=[table("extensions", "chooser"), table("platforms", "stub")],
-        profiles={"default": Profile(runtime="scripted"), "other": Profile(runtime="scripted")},
+        profiles={name: Profile(runtime="scripted") for name in ("default", "other", "root")},
+        routes=(Route(profile="default", profiles=("other",)),),
     ) as stage:
         await stage.platform.say("hello")
         await stage.until_final()

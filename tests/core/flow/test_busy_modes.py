@@ -353,6 +353,7 @@ async def test_what_was_steered_into_a_turn_that_is_stopped_ends_with_it():
     [
         ({"busy": "steer"}, "profiles.ops.*cannot be steered; choose another value of busy"),
         ({"recovery": "retry"}, 'profiles.ops.*no journal.*choose recovery = "notify"'),
+        ({"models": ("big",)}, "profiles.ops.*one model only; remove models"),
     ],
 )
 async def test_what_a_runtime_does_not_do_is_refused_at_the_start(profile, remedy):

@@ -40,6 +40,9 @@ class EchoHarness:
     async def asked(self) -> Sequence[Sequence[Line]]:
         raise NotImplementedError
 
+    async def models(self) -> Sequence[str]:
+        raise NotImplementedError
+
     async def effects(self) -> Sequence[str]:
         raise NotImplementedError
 

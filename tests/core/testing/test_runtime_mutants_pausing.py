@@ -24,6 +24,7 @@ GRANTED = "test_what_was_granted_does_not_ask"
 AGAIN = "test_a_turn_may_pause_again"
 REMEMBERED = "test_a_turn_that_went_on_is_remembered"
 CRASH = "test_a_crash_behind_the_decision_repeats_nothing"
+KEEPS = "test_a_turn_that_goes_on_keeps_the_model_that_it_began_with"
 LOST = "test_a_state_that_cannot_be_used_ends_the_turn"
 
 
@@ -219,7 +220,21 @@ class CannotGoOn(MemoryRun):
         return await super().begin()
 
 
-for flag in ("approve", "resume"):
+@MUTANTS.fails(KEEPS)
+class ChoosesAnew(MemoryRun):
+    async def begin(self):
+        begun = await super().begin()
+        self.model = self.request.model
+        return begun
+
+
+@MUTANTS.fails(f"{FLAG}[models]", KEEPS)
+class HeedsNoChoice(MemoryRun):
+    def __attrs_post_init__(self):
+        self.model = ""
+
+
+for flag in ("approve", "resume", "models"):
     can = attrs.evolve(MemoryRuntime.capabilities, **{flag: False})
     MUTANTS.fails(f"{FLAG}[{flag}]")(type(f"Hides_{flag}", (MemoryRuntime,), {"capabilities": can}))
 

@@ -68,6 +68,9 @@ class ClaudeHarness:
     async def asked(self) -> Sequence[Sequence[Line]]:
         return list(self.page.asked)
 
+    async def models(self) -> Sequence[str]:
+        return [body["model"] for body in self.page.bodies]
+
     async def effects(self) -> Sequence[str]:
         return list(self.page.effects)
 

@@ -60,6 +60,9 @@ class OpenAIHarness:
     async def asked(self) -> Sequence[Sequence[Line]]:
         return list(self.page.asked)
 
+    async def models(self) -> Sequence[str]:
+        return [body["model"] for body in self.page.bodies]
+
     async def effects(self) -> Sequence[str]:
         return list(self.page.effects)
 

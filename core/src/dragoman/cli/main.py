@@ -29,6 +29,8 @@ COMMANDS: Final = {
     "check": "find every problem of a manifest, without starting anything",
     "run": "run the gateway",
     "chat": "talk to an agent in this terminal; needs no account",
+    "route": "say which profile answers somewhere, and why",
+    "send": "say something in a conversation, as the account of the deployment",
     "runs": "tell what became of messages, from receipt to confirmation",
     "deliveries": "list what was sent, and decide about what is in doubt",
     "approvals": "list tool calls that wait for a person, and decide about them",

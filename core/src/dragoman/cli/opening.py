@@ -12,6 +12,7 @@ import anyio
 import attrs
 
 from dragoman.assembly import Opener, unserved
+from dragoman.capabilities import Capabilities
 from dragoman.causes import describe, leaves
 from dragoman.clock import SystemClock
 from dragoman.errors import DragomanError
@@ -65,6 +66,37 @@ async def _open_each(
     if problem := unserved(health, catalogue):
         found.problems.append(str(problem))
     return found
+
+
+def capabilities_of(
+    manifest: Manifest, catalogue: Catalogue, platform: str, redactor: Redactor
+) -> Capabilities:
+    """Return what a platform can show; it is opened for that, connects to nothing and is closed.
+
+    Raises `dragoman.PluginError` where it cannot be opened.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        tables = [each for each in manifest.components if each.name == f"platforms.{platform}"]
+        alone = attrs.evolve(
+            manifest,
+            data_dir=Path(folder),
+            components=tuple(attrs.evolve(each, optional=False) for each in tables),
+        )
+        return anyio.run(_capabilities, alone, catalogue, platform, redactor)
+
+
+async def _capabilities(
+    alone: Manifest, catalogue: Catalogue, platform: str, redactor: Redactor
+) -> Capabilities:
+    log = logger("send", redactor)
+    async with open_sqlite(None) as store:
+        opener = Opener(alone, catalogue, store, SystemClock(), redactor, log)
+        try:
+            async with opener.open_all() as assembly:
+                return assembly.platforms[platform].capabilities
+        except* DragomanError as group:
+            failed = next(leaves(group))
+    raise failed
 
 
 async def _probed(product: object, redactor: Redactor) -> Sequence[Finding]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
+    from dragoman.manifest.load import Loaded
     from dragoman.manifest.model import Manifest
     from dragoman.secret import Redactor
     from dragoman.store.trace import Table, Trace
@@ -48,7 +49,18 @@ def add_filters(parser: argparse.ArgumentParser, query: Query, states: Sequence[
 
 def with_store(args: argparse.Namespace, action: Action) -> int:
     """Call an action with the manifest, the store's file and a redactor; return the exit code."""
-    from dragoman.errors import ManifestError, StoreError
+
+    def on_file(_: argparse.Namespace, loaded: Loaded, redactor: Redactor) -> int:
+        return action(args, loaded.manifest, store_file(loaded.manifest), redactor)
+
+    return with_manifest(args, on_file)
+
+
+def with_manifest(
+    args: argparse.Namespace, action: Callable[[argparse.Namespace, Loaded, Redactor], int]
+) -> int:
+    """Call an action with what the manifest says and a redactor; return the exit code."""
+    from dragoman.errors import ManifestError, PluginError, StoreError
     from dragoman.manifest.load import read
     from dragoman.plugins.catalogue import Catalogue
     from dragoman.secret import Redactor
@@ -58,8 +70,8 @@ def with_store(args: argparse.Namespace, action: Action) -> int:
         loaded = read(args.manifest, Catalogue.installed())
         for secret in loaded.secrets:
             redactor.learn(secret)
-        return action(args, loaded.manifest, _file(loaded.manifest), redactor)
-    except (ManifestError, StoreError) as error:
+        return action(args, loaded, redactor)
+    except (ManifestError, PluginError, StoreError) as error:
         print(redactor(str(error)), file=sys.stderr)
         return 2
 
@@ -93,7 +105,8 @@ def print_tables(tables: Sequence[Table], redactor: Redactor, *, as_json: bool) 
                 print(redactor(line).rstrip())
 
 
-def _file(manifest: Manifest) -> Path:
+def store_file(manifest: Manifest) -> Path:
+    """Return where SQLite's store is; raise `dragoman.ManifestError` where there is no such file."""
     from dragoman.errors import ManifestError
     from dragoman.sqlite import SqliteConfig
 

@@ -50,6 +50,8 @@ def refuse_steering(manifest: Manifest, runtimes: Mapping[str, Runtime]) -> None
                 f"{wants} keeps no journal of its tools, so a turn cannot be run again safely; "
                 'choose recovery = "notify"'
             )
+        if profile.models and not can.models:
+            problems.append(f"{wants} has one model only; remove models")
     if problems:
         raise ManifestError(problems)
 

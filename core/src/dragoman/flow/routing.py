@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 import attrs
 
@@ -10,25 +11,32 @@ from dragoman.keys import Scope
 from dragoman.manifest.model import Manifest, Profile, Route
 from dragoman.messages import Address, Inbound, Lane, Place
 
+KEYS: Final = ("user", "thread", "channel", "workspace", "platform")
+"""What a route may name, most telling first."""
+
 
 @attrs.frozen
 class Routed:
-    """The profile that a route chose. ``route`` is ``None`` for the default profile."""
+    """The profile that a route chose, or people did. ``route`` is ``None`` for the default profile.
+
+    ``offered`` are the profiles among which may be chosen there, the route's own first.
+    """
 
     name: str
     profile: Profile
     route: Route | None
+    offered: tuple[str, ...] = ()
 
 
 def specificity(route: Route) -> tuple[bool, bool, bool, bool, bool]:
     """Return what a route names, most telling first; the greater tuple wins."""
-    return (
-        route.user is not None,
-        route.thread is not None,
-        route.channel is not None,
-        route.workspace is not None,
-        route.platform is not None,
-    )
+    user, thread, channel, workspace, platform = (getattr(route, key) is not None for key in KEYS)
+    return user, thread, channel, workspace, platform
+
+
+def names_of(route: Route) -> list[str]:
+    """Return the keys that a route names, most telling first."""
+    return [key for key in KEYS if getattr(route, key) is not None]
 
 
 @attrs.frozen
@@ -74,19 +82,28 @@ class Router:
         return lane
 
     def choose(self, event: Inbound) -> Routed | None:
-        """Return the profile of an event, or ``None`` where no route and no default takes it.
+        """Return the profile of an event, or ``None`` where no route and no default takes it."""
+        if matching := self.matching(event):
+            best = matching[0]
+            offered = tuple(dict.fromkeys((best.profile, *best.profiles)))
+            return Routed(best.profile, self._profiles[best.profile], best, offered)
+        if self.default is None:
+            return None
+        return Routed(self.default, self._profiles[self.default], None, (self.default,))
+
+    def matching(self, event: Inbound) -> list[Route]:
+        """Return all routes that match an event, the one that counts first.
 
         A route may name what holds the channel: that is less specific than the channel itself, and
         the nearer the more.
         """
         names = (*self._names(event.address), *event.within)
         matching = [route for route in self._routes if _matches(route, event, names)]
-        if matching:
-            best = max(matching, key=lambda route: _telling(route, names))
-            return Routed(best.profile, self._profiles[best.profile], best)
-        if self.default is None:
-            return None
-        return Routed(self.default, self._profiles[self.default], None)
+        return sorted(matching, key=lambda route: _telling(route, names), reverse=True)
+
+    def of_name(self, name: str, routed: Routed) -> Routed:
+        """Return the same with another profile, one of those that are offered."""
+        return attrs.evolve(routed, name=name, profile=self._profiles[name])
 
 
 def _telling(route: Route, names: Sequence[str]) -> tuple[object, ...]:

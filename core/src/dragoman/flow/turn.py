@@ -30,6 +30,7 @@ from dragoman.flow.underway import Turn
 from dragoman.hookspecs import TurnEnded, TurnStarted
 from dragoman.logs import bound
 from dragoman.manifest.model import Limits, Profile
+from dragoman.messages import Address
 from dragoman.outbox.outbox import Outbox
 from dragoman.plugins.hooktable import HookTable
 from dragoman.protocols import Decision, MemoryStore, Reactions, Runtime, TurnInfo, TurnRequest
@@ -82,6 +83,8 @@ class TurnRunner:
     leases: Leases
     fetched: Fetched
     redact: Callable[[str], str]
+    model: Callable[[Address, str], str]
+    """What people chose for a place and a profile."""
     outcomes: Outcomes = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -282,16 +285,18 @@ class TurnRunner:
                     await events.aclose()
 
     def _request(self, grant: TurnGrant) -> TurnRequest:
+        address = grant.inputs[0].inbound.address
         return TurnRequest(
             turn_id=grant.lease.turn_id,
             session_id=grant.lease.session_id,
             conversation_id=grant.conversation_id,
             profile=grant.profile,
-            address=grant.inputs[0].inbound.address,
+            address=address,
             inputs=tuple(turn_input(stored) for stored in grant.inputs),
             attempt=grant.attempt,
             saved=grant.saved,
             decisions=tuple(map(_decision, grant.decided)),
+            model=self.model(address, grant.profile),
         )
 
     def _memory(self, grant: TurnGrant) -> ScopedMemory | None:

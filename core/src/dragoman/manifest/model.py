@@ -30,6 +30,12 @@ def _names_people(*words: str) -> Callable[[object, attrs.Attribute[str], str], 
     return check
 
 
+def _names_model(_: object, __: attrs.Attribute[str], value: str) -> None:
+    if value != "".join(value.split()) or value in {"", "default"} or "`" in value:
+        msg = "must be a model's name, without white space; `default` is none"
+        raise ValueError(msg)
+
+
 @attrs.frozen(kw_only=True)
 class Profile:
     """Persona, runtime and rules of the conversations that are routed to it."""
@@ -77,6 +83,14 @@ class Profile:
             "an empty text among them stands for an answer without text"
         ),
     )
+    models: tuple[str, ...] = attrs.field(
+        default=(),
+        validator=deep_iterable(_names_model),
+        metadata=_help(
+            "models that people may choose among in a chat, with /model; the runtime's own stands "
+            "where nothing is chosen"
+        ),
+    )
     allow: tuple[str, ...] = attrs.field(
         default=("users",),
         validator=deep_iterable(_names_people(*_ROLES)),
@@ -111,6 +125,12 @@ class Route:
     """Sends what matches to a profile. What is not named matches everything."""
 
     profile: str = attrs.field(metadata=_help("id of a [profiles.…] table"))
+    profiles: tuple[str, ...] = attrs.field(
+        default=(),
+        metadata=_help(
+            "further profiles that people may choose among there, with /profile, and plugins"
+        ),
+    )
     platform: str | None = attrs.field(default=None, metadata=_help("id of a [platforms.…] table"))
     workspace: str | None = attrs.field(default=None, metadata=_help("workspace or guild id"))
     channel: str | None = attrs.field(

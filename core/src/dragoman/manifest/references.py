@@ -23,6 +23,7 @@ def field_readers(tables: Tables) -> dict[tuple[type, str], ReadField]:
     return {
         **{(Profile, key): partial(tables.reference, kind=kind) for kind, key in _USERS.items()},
         (Route, "profile"): partial(tables.reference, kind="profiles"),
+        (Route, "profiles"): partial(_profiles, tables),
         (Route, "platform"): partial(tables.reference, kind="platforms"),
         **{(Route, key): route_id for key in ROUTE_IDS},
         **{(Access, name): partial(_entries, tables, name) for name in ACCESS_LISTS},
@@ -45,6 +46,12 @@ def _entries(tables: Tables, name: str, value: object) -> tuple[str, ...]:
         return made
 
     return tuple(dict.fromkeys(each(enumerate(expect(value, list)), entry)))
+
+
+def _profiles(tables: Tables, value: object) -> tuple[str, ...]:
+    """Return the profiles that a route offers beside its own."""
+    names = enumerate(expect(value, list))
+    return tuple(each(names, lambda _, name: tables.reference(name, kind="profiles")))
 
 
 def _people(tables: Tables, value: object) -> tuple[str, ...]:

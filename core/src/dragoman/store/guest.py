@@ -44,6 +44,12 @@ async def write(path: Path, operation: Operation[ResultT]) -> ResultT:
         return cast("ResultT", answers[0])
 
 
+async def owe(path: Path, deliveries: Sequence[Delivery]) -> None:
+    """Write messages down that are to be sent, in this order, all or none."""
+    async with _guest(path) as tx:
+        await post(tx, [Post(delivery=each) for each in deliveries])
+
+
 async def retry(path: Path, delivery_id: str, now: float) -> Decided:
     """Owe a part again: an uncertain one as it is, one that has ended as a new row.
 

@@ -102,6 +102,20 @@ class Reads(Questions):
         )
         return (rows[0][0], rows[0][1]) if rows else None
 
+    async def busy(self, address: Address) -> bool:
+        """Whether a turn runs or waits at an address; outside threads, also in any of them."""
+        rows = await self._query(
+            """
+            SELECT 1 FROM conversation_keys AS k
+            JOIN platform_sessions AS s ON s.conversation_id = k.conversation_id
+            JOIN agent_runs AS r ON r.session_id = s.id AND r.state IN ('running', 'waiting')
+            WHERE k.platform = ?1 AND k.workspace = ?2 AND k.channel = ?3
+              AND (?4 = '' OR k.thread IN ('', ?4)) LIMIT 1
+            """,
+            (address.platform, address.workspace, address.channel, address.thread),
+        )
+        return bool(rows)
+
     async def backlog(self, limit: int, platforms: Collection[str] | None = None) -> Sequence[str]:
         """Return sessions in which a turn can begin: free ones, those that wait longest first.
 

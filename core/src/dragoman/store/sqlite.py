@@ -71,11 +71,11 @@ async def open_sqlite(path: Path | None) -> AsyncIterator[SqliteStore]:
         if path:
             reader = await connect(str(path))
             stack.push_async_callback(_close, reader)
-            query = _over(reader, contextlib.nullcontext())  # its thread takes one by one
+            query = over(reader, contextlib.nullcontext())  # its thread takes one by one
             connections = (db, reader)
         else:
             # A second connection would see another database; reads wait for the writer.
-            query = _over(db, lock)
+            query = over(db, lock)
         writes = Gathering(writer.commit)
         lists = Gathering(partial(newest, query))
         async with anyio.create_task_group() as tasks:
@@ -109,7 +109,9 @@ def _make_private(path: Path) -> None:
         path.touch(mode=0o600)
 
 
-def _over(db: aiosqlite.Connection, lock: contextlib.AbstractAsyncContextManager[Any]) -> Any:
+def over(db: aiosqlite.Connection, lock: contextlib.AbstractAsyncContextManager[Any]) -> Any:
+    """Return what asks a connection, one at a time; it raises `dragoman.StoreUnavailable`."""
+
     async def query(sql: str, parameters: tuple[Any, ...]) -> list[Row]:
         async with lock:
             try:

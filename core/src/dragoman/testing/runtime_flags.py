@@ -54,6 +54,16 @@ async def _steer(stage: Stage, runtime: Runtime) -> bool:
     return bool(talk.of(InputConsumed)) or "another thing" in given
 
 
+async def _models(stage: Stage, runtime: Runtime) -> bool:
+    stage.need("script", "models")
+    stage.script("say who you are", Say(("Myself.",)))
+    session = stage.session()
+    for model in ("", CHOSEN, ""):
+        await stage.say(runtime, "say who you are", session=session, model=model)
+    first, *_, last = models = await stage.harness.models()
+    return CHOSEN in models and CHOSEN not in {first, last}
+
+
 async def _stream(stage: Stage, runtime: Runtime) -> bool:
     said = "one two three"  # in which some runtimes find all of their answer
     stage.script(said, Say(("one ", "two ", "three")))
@@ -61,9 +71,13 @@ async def _stream(stage: Stage, runtime: Runtime) -> bool:
     return bool(talk.of(TextDelta))
 
 
+CHOSEN: Final = "another-model"
+"""What people chose."""
+
 FLAGS: Final[Mapping[str, Works]] = {
     "approve": _approve,
     "journal": _journal,
+    "models": _models,
     "resume": _resume,
     "steer": _steer,
     "stream": _stream,
@@ -88,6 +102,24 @@ class FlagsSuite:
                 except Exception:  # noqa: BLE001 — what is not promised may fail in any way
                     works = False
                 assert not works, f"{flag} works and is not said in the capabilities"
+
+    async def test_a_turn_that_goes_on_keeps_the_model_that_it_began_with(
+        self, harness: RuntimeHarness
+    ) -> None:
+        """Whatever is chosen while it waits."""
+        async with staged(harness) as stage:
+            stage.need("script", "act", "ask", "models")
+            async with stage.opened() as runtime:
+                if not runtime.capabilities.models or not runtime.capabilities.resume:
+                    pytest.skip("the runtime does not say 'models' and 'resume'")
+                stage.script("ask me", Act("answering", asks=True), Say(("Thank you.",)))
+                paused = await stage.say(runtime, "ask me", model=CHOSEN)
+                before = len(await stage.harness.models())
+            async with stage.opened() as runtime:
+                [asked] = paused.grammar.asked
+                decision = Decision(asked.call_id, asked.tool, ApprovalState.APPROVED)
+                assert (await stage.go_on(runtime, paused, decision)).end == Finished()
+            assert set((await stage.harness.models())[before:]) == {CHOSEN}
 
     async def test_what_is_fenced_keeps_nothing_without_a_lease(
         self, harness: RuntimeHarness

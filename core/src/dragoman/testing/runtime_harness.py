@@ -31,6 +31,7 @@ ABILITIES: Final = frozenset(
         "count",
         "history",
         "hold",
+        "models",
         "script",
         "think",
         "tool error",
@@ -43,7 +44,7 @@ ABILITIES: Final = frozenset(
 ``script``: the backend says what a test wants. ``act``, ``count``, ``hold`` and ``think`` are the
 steps of these names; ``tool error``, ``tool hold`` and ``ask`` are calls that fail, that wait, and that
 need a decision.
-``asked`` and ``busy`` are the methods of these names. ``history``: what was said in a session
+``asked``, ``busy`` and ``models`` are the methods of these names. ``history``: what was said in a session
 reaches the backend again.
 """
 
@@ -100,6 +101,10 @@ class RuntimeHarness(Protocol):
 
     async def asked(self) -> Sequence[Sequence[Line]]:
         """Return what the backend was given each time that it was asked, oldest first."""
+        ...
+
+    async def models(self) -> Sequence[str]:
+        """Return the model of each time that the backend was asked, oldest first."""
         ...
 
     async def effects(self) -> Sequence[str]:

@@ -167,6 +167,7 @@ class Stage:
         host: SuiteTurnHost | None = None,
         session: SuiteSession | None = None,
         attempt: int = 1,
+        model: str = "",
     ) -> AsyncIterator[Talk]:
         """Begin a turn as core does, with its messages in the records; leaving leaves it."""
         host = host or self.way_back(session)
@@ -181,6 +182,7 @@ class Stage:
             address=Address("suite", host.session.id),
             inputs=inputs,
             attempt=attempt,
+            model=model,
         )
         async with self._run(runtime, request, host, Grammar()) as talk:
             yield talk
@@ -196,7 +198,9 @@ class Stage:
         """Let a turn go on that has paused, with all decisions that were made in it."""
         assert isinstance(paused.end, Paused), f"the turn has not paused: {paused.end!r}"
         again = SuiteTurnHost(paused.host.session, paused.host.turn_id, paused.host.effects)
-        request = attrs.evolve(paused.request, saved=paused.end.state, decisions=decisions)
+        request = attrs.evolve(
+            paused.request, saved=paused.end.state, decisions=decisions, model=""
+        )
         asked = {one.call_id: one.tool for one in paused.grammar.asked}
         grammar = Grammar(waited={**paused.grammar.running, **asked})
         async with self._run(runtime, request, host or again, grammar) as talk:

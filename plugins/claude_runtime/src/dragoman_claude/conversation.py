@@ -20,3 +20,5 @@ class Conversation:
     door: Door
     toolbox: Toolbox
     meter: Meter
+    model: str = ""
+    """What people chose, of which it was started; empty for the runtime's own."""

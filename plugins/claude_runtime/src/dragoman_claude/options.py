@@ -49,6 +49,7 @@ class Recipe:
         *,
         home: Home,
         session_id: str,
+        model: str,
         resumed: bool,
         behind: str | None,
         mirror: Any,
@@ -58,6 +59,8 @@ class Recipe:
         allowance: float | None,
     ) -> ClaudeAgentOptions:
         """Return the options of a program; ``session_id`` is a UUID in lower case.
+
+        ``model`` is what people chose, empty for the table's own.
 
         ``behind`` is the line of the transcript after which it goes on, if that is not the last.
         ``server`` serves the tools of this process, ``allowance`` is in US dollars and counts what
@@ -73,8 +76,8 @@ class Recipe:
             env=home.environment(self._environment()),
             system_prompt={"type": "preset", "preset": "claude_code", "snapshot": False},
             extra_args=self._files(home),
-            model=config.model,
-            fallback_model=config.fallback_model,
+            model=model or config.model,
+            fallback_model=None if model == config.fallback_model else config.fallback_model,
             effort=config.effort,
             thinking=_thinking(config.thinking),
             tools=list(config.tools),

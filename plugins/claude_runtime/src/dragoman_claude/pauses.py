@@ -30,11 +30,13 @@ class Saved:
     call_id: str
     digest: str
     """Of the tool and its arguments: what was decided on is what runs."""
+    model: str = ""
+    """What people had chosen when the turn began."""
 
     @classmethod
-    def about(cls, asked: ApprovalRequested, claude_id: str) -> Saved:
+    def about(cls, asked: ApprovalRequested, claude_id: str, model: str) -> Saved:
         """Return the pause for a question."""
-        return cls(claude_id, asked.call_id, digest(asked.tool, asked.arguments))
+        return cls(claude_id, asked.call_id, digest(asked.tool, asked.arguments), model)
 
     def text(self) -> str:
         """Return it as text."""
@@ -45,7 +47,7 @@ class Saved:
         """Return what `text` gave; raises `dragoman.RuntimeFailed` for what it did not give."""
         try:
             found = json.loads(text)
-            return cls(*(str(found[field.name]) for field in attrs.fields(cls)))
+            return cls(*(str({"model": "", **found}[each.name]) for each in attrs.fields(cls)))
         except (ValueError, TypeError, KeyError) as error:
             raise RuntimeFailed(FailureKind.STATE_LOST, "the state cannot be read") from error
 

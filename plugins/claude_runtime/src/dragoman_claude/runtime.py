@@ -67,6 +67,7 @@ class ClaudeRuntime:
             resume=True,
             approve=True,
             journal=True,
+            models=True,
             fenced=self._config.transcripts == "store",
         )
 

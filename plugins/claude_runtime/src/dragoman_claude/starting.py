@@ -67,6 +67,8 @@ class Start:
     feed: Feed
     enter: Callable[[Conversation], None]
     """Lets what a program says, asks and calls reach the turn: it may do so at once."""
+    model: str = ""
+    """What people chose; empty for the runtime's own."""
     state: State | None = None
     """What the records say of the session on which the program was started."""
 
@@ -101,6 +103,7 @@ class Start:
             door=Door(),
             toolbox=Toolbox(shop.functions, shop.log),
             meter=Meter(self.spent.totals if shop.local else {}),
+            model=self.model,
         )
         self.enter(one)
         if state.newest is not None and self.gate.waiting is None:
@@ -113,6 +116,7 @@ class Start:
         options = shop.recipe.options(
             home=home,
             session_id=claude_id,
+            model=self.model,
             resumed=state.resumable,
             behind=state.newest if state.resumable and shop.local else None,
             mirror=Mirror(one.transcript),

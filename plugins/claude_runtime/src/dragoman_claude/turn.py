@@ -57,6 +57,7 @@ class TurnRun:
     _gate: Gate = attrs.field(init=False)
     _translator: Translator = attrs.field(init=False)
     _records: Records = attrs.field(init=False)
+    _model: str = attrs.field(init=False)
     _spent: Spent = attrs.field(factory=Spent, init=False)
     _start: Start = attrs.field(init=False)
     _heard: anyio.Event = attrs.field(factory=anyio.Event, init=False)
@@ -64,6 +65,7 @@ class TurnRun:
 
     def __attrs_post_init__(self) -> None:
         self._records = self.host.records(history.NAMESPACE)
+        self._model = self.request.model
         self._translator = Translator(
             prompt=None if self.request.saved is not None else self._prompt_id,
             thinking=self.shop.recipe.config.thinking == "adaptive",
@@ -101,6 +103,8 @@ class TurnRun:
             waiting=None if saved is None else pauses.Saved.of(saved),
             on_lost=self._lose,
         )
+        if self._gate.waiting is not None:
+            self._model = self._gate.waiting.model
         self._spent = Spent.of(await self.host.records(SPENT).read(1))
         if (refused := self.shop.budget.refusal(self._spent)) is not None:
             return refused
@@ -117,6 +121,7 @@ class TurnRun:
             spent=self._spent,
             feed=self.feed,
             enter=self._enter,
+            model=self._model,
         )
         use = self.shop.pool.use(self.request.session_id, self._fits(state), start.begin)
         async with use as one:
@@ -133,7 +138,8 @@ class TurnRun:
         def fits(one: Conversation) -> bool:
             same = one.transcript.newest == state.newest and state.id in {None, one.transcript.id}
             alone = self.request.saved is None and self.shop.budget.turn is None
-            return same and alone and not one.transcript.broken
+            able = one.model == self._model and not one.transcript.broken
+            return same and alone and able
 
         return fits
 
@@ -279,4 +285,4 @@ class TurnRun:
         if asked is None or asked.call_id != deferred.call_id:
             return Failed(FailureKind.INTERNAL, "a call was put off that nobody was asked about")
         self.feed.put(asked)
-        return Paused(pauses.Saved.about(asked, claude_id).text())
+        return Paused(pauses.Saved.about(asked, claude_id, self._model).text())

@@ -35,13 +35,17 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class Saved:
-    """A paused run. ``held`` is text that people were not shown yet, by block."""
+    """A paused run. ``held`` is text that people were not shown yet, by block.
+
+    ``model`` is what people had chosen when its turn began, empty for the agents' own.
+    """
 
     state: dict[str, Any] = attrs.field(repr=False)
     asked: Mapping[str, str]
     """By call, the fingerprint of the tool that the question was about."""
     held: tuple[tuple[str, str], ...] = attrs.field(default=(), repr=False)
     sdk: str = sdk_version
+    model: str = ""
 
     def text(self) -> str:
         """Return it as text."""
@@ -53,7 +57,9 @@ class Saved:
         try:
             found = json.loads(text)
             held = tuple((str(block), str(said)) for block, said in found["held"])
-            return cls(found["state"], found["asked"], held, found["sdk"])
+            return cls(
+                found["state"], found["asked"], held, found["sdk"], str(found.get("model", ""))
+            )
         except (ValueError, TypeError, KeyError) as error:
             raise _lost("the state cannot be read") from error
 
@@ -82,11 +88,12 @@ def withdrawn(result: RunResultStreaming) -> tuple[str, ...]:
     )
 
 
-def save(result: RunResultStreaming, graph: Graph, held: Sequence[TextBlock]) -> Saved:
+def save(result: RunResultStreaming, graph: Graph, held: Sequence[TextBlock], model: str) -> Saved:
     """Return a run that waits, as it is to be kept. Nothing of its context is in it."""
     state = result.to_state().to_json(context_serializer=lambda _: {})
     asked = {call_of(item): _fingerprint(item, graph) for item in result.interruptions}
-    return Saved(state, asked, tuple((block.block, block.text) for block in held))
+    shown = tuple((block.block, block.text) for block in held)
+    return Saved(state, asked, shown, model=model)
 
 
 async def load(

@@ -39,7 +39,7 @@ from dragoman_openai.graph import Graph
 from dragoman_openai.history import TAG, Item, Limits, encode
 from dragoman_openai.journal import Journal, JournalledContext
 from dragoman_openai.last_event import Bounding
-from dragoman_openai.models import Models, make_models
+from dragoman_openai.models import Models, load_litellm, make_models, needs_litellm
 from dragoman_openai.past import OutsidePast, Past, SessionPast
 from dragoman_openai.run_hooks import TurnHooks
 from dragoman_openai.server_past import MARKS, ServerPast, unfit
@@ -81,6 +81,7 @@ class OpenAIRuntime:
         return RuntimeCapabilities(
             stream=True,
             journal=True,
+            models=True,
             approve=ours,
             resume=ours,
             steer=ours,
@@ -133,6 +134,8 @@ class OpenAIRuntime:
         watch(host, feed, self._host.clock)
         try:
             graph = await self._agents.of(request.profile)
+            if needs_litellm(self._config, request.model):
+                await to_thread.run_sync(load_litellm, self._config)
             if found := unfit(graph, self._config.continuation):
                 raise RuntimeFailed(FailureKind.INTERNAL, found)
         except Exception as error:  # noqa: BLE001 - the operator's function may raise anything

@@ -80,6 +80,8 @@ class TurnRun:
     """The messages for which the run was stopped at a boundary."""
     _left: int = attrs.field(init=False)
     """Model calls that the turn may still make."""
+    _model: str = attrs.field(init=False)
+    """What people chose, for all agents of the run; empty where each has its own."""
     _held: list[RunEvent] = attrs.field(factory=list, init=False)
     _reader: Reader = attrs.field(init=False)
     _cut_off: CutOff = attrs.field(init=False)
@@ -88,6 +90,7 @@ class TurnRun:
         journal, turn_id = self.context.journal, self.context.turn_id
         self._translator = Translator(self.graph.handoff_tools, journal.failed)
         self._left = self.config.max_turns
+        self._model = self.request.model
         self.hooks.boundary = self._look
         self._reader = Reader(journal, self.clock, self.log, turn_id)
         self._cut_off = CutOff(
@@ -162,6 +165,7 @@ class TurnRun:
     async def _go_on(self) -> RunEnd | None:
         """Go on from the state of a pause, with what was decided."""
         saved = pauses.Saved.of(self.request.saved or "")
+        self._model = saved.model
         state = await pauses.load(saved, self.graph, self.request.decisions, self.context)
         self._held = [TextBlock(block, text) for block, text in saved.held]
         waiting = {pauses.call_of(item) for item in state.get_interruptions()}
@@ -188,6 +192,7 @@ class TurnRun:
                 self.config,
                 self.models,
                 tool_error_formatter=self._tool_failed,
+                model=self._model or None,
                 call_model_input_filter=self.trim if self.trim.wanted else None,
             ),
         )
@@ -238,7 +243,7 @@ class TurnRun:
 
     def _paused(self, result: RunResultStreaming) -> Paused:
         held = [event for event in self._held if isinstance(event, TextBlock)]
-        state = pauses.save(result, self.graph, held).text()
+        state = pauses.save(result, self.graph, held, self._model).text()
         for question in pauses.questions(result):
             self.feed.put(question)
         return Paused(state, pauses.withdrawn(result))
