@@ -7,9 +7,19 @@ import anyio
 import attrs
 import pytest
 
-from dragoman import ChatCommand, CommandCall, Finished, PluginError, Role, TextBlock, hookimpl
+from dragoman import (
+    ChatCommand,
+    CommandCall,
+    Finished,
+    Place,
+    PluginError,
+    Role,
+    TextBlock,
+    hookimpl,
+)
 from dragoman.flow.commands import BUSY, FAILED_NOTICE, NOT_YOURS
 from dragoman.flow.presses import NOT_ADMITTED
+from dragoman.flow.throttle import TOO_MANY_NOTICE
 from dragoman.manifest.model import Access, Profile
 from dragoman.plugins.catalogue import Catalogue
 from dragoman.testing import ScriptedRuntime, StubPlugin
@@ -85,6 +95,9 @@ async def test_help_lists_the_commands():
             "/model",
             "/new",
             "/profile",
+            "/rename",
+            "/resume",
+            "/sessions",
             "/status",
             "/stop",
             "/whoami",
@@ -296,3 +309,21 @@ async def test_fc_aut_03_who_may_not_is_told_so_alone(text, rules, user, told, s
         assert stage.platform.answered == [("1", told)] * (answers and told is not None)
         public = told is None or (told == NOT_YOURS and not answers)
         assert bool(stage.platform.shown("1")) == public
+
+
+async def test_a_command_that_waits_for_a_word_gets_one_however_it_ends():
+    """FC-AUT-03: nothing that only its giver should know of is left open where all see it."""
+    plugin = Commanding(commands={"dice": dice})
+    plugin.platform().capabilities = can(answers=True)
+    limits = Limits(grace=0.5, person_rate=1)
+    profile = Profile(runtime="scripted", trigger="off")
+    async with gateway(plugin, limits=limits, profiles={"default": profile}) as stage:
+        await stage.platform.say("/dice", place=Place.GROUP, answerable=True)
+        for _ in range(3):
+            await stage.platform.say("/dice", channel="2", user="7", answerable=True)
+        await stage.until_final()
+        await stage.quiet()
+        assert await stage.states("inbound_events") == ["ignored", "handled", *["refused"] * 2]
+        assert sorted(stage.platform.answered) == [("1", ""), ("3", TOO_MANY_NOTICE), ("4", "")]
+        assert stage.platform.shown("1") == []
+        assert stage.platform.shown("2") == ["7 in default rolls a six"]

@@ -25,6 +25,9 @@ from dragoman.store.accounts import Unlink as Unlink
 from dragoman.store.requests import KeepCalls as KeepCalls
 from dragoman.store.requests import KeptCall as KeptCall
 from dragoman.store.requests import KeptCalls as KeptCalls
+from dragoman.store.shelving import Rename as Rename
+from dragoman.store.shelving import Reset as Reset
+from dragoman.store.shelving import Resume as Resume
 from dragoman.store.values import Adoption as Adoption
 from dragoman.store.values import Approval as Approval
 from dragoman.store.values import Card as Card
@@ -32,6 +35,7 @@ from dragoman.store.values import Delivery as Delivery
 from dragoman.store.values import Identity as Identity
 from dragoman.store.values import KnownPart as KnownPart
 from dragoman.store.values import Operation as Operation
+from dragoman.store.values import PastSession as PastSession
 from dragoman.store.values import Question as Question
 from dragoman.store.values import Said as Said
 from dragoman.store.values import StoredEvent as StoredEvent
@@ -232,19 +236,6 @@ class Stop(Operation[Stopped]):
     event_id: int
     lane: Lane
     sender: str
-
-
-@attrs.frozen(kw_only=True)
-class Reset(Operation[bool]):
-    """Begin a new generation of all records of a session that runs no turn; answers whether.
-
-    What was noted before is not told any more. ``event_id`` is the event that asked for it, and the identity of the operation.
-    """
-
-    about: ClassVar[tuple[str, ...]] = ()
-
-    session_id: str
-    event_id: int
 
 
 @attrs.frozen(kw_only=True)

@@ -310,6 +310,9 @@ STEPS: Final[tuple[str, ...]] = (
     CREATE INDEX sessions_of_conversation ON platform_sessions (conversation_id, profile, runtime);
     CREATE INDEX sessions_made_by ON platform_sessions (made_by) WHERE made_by IS NOT NULL;
     ALTER TABLE agent_runs ADD COLUMN withdrawn TEXT;
+    CREATE INDEX runs_of_session ON agent_runs (session_id);
+    ALTER TABLE agent_runs ADD COLUMN undone_by INTEGER;
+    CREATE INDEX runs_undone ON agent_runs (undone_by) WHERE undone_by IS NOT NULL;
     """,
 )
 
