@@ -5,6 +5,7 @@ import runpy
 import pytest
 
 from dragoman.flow.registry import OWN
+from dragoman.manifest.model import Access
 from stage import gateway
 
 
@@ -16,7 +17,7 @@ def test_the_page_is_current(root):
 @pytest.mark.anyio
 async def test_every_command_of_the_table_is_carried_out():
     """B11: none is only listed, and none is only there."""
-    async with gateway() as stage:
+    async with gateway(access=Access(owners=("stub:1",))) as stage:
         for entry in OWN:
             await stage.platform.say(f"/{entry.name}", channel="1", user="1")
         await stage.platform.until_count(len(OWN), "1")

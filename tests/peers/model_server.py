@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
@@ -25,6 +25,14 @@ ERRORS: Final[dict[FailureKind, tuple[int, str]]] = {
     FailureKind.CREDENTIALS: (401, "invalid_api_key"),
 }
 """Status and code of what is refused before anything was said; later the connection is cut."""
+
+
+@attrs.frozen
+class Use:
+    """A call of any tool at all."""
+
+    tool: str
+    arguments: Mapping[str, str]
 
 
 @attrs.define(eq=False)
@@ -79,7 +87,7 @@ def _text(content: Any) -> str:
     return content if isinstance(content, str) else "".join(part["text"] for part in content)
 
 
-def events(steps: Sequence[Step]) -> Iterator[dict[str, Any] | Hold | Fail]:
+def events(steps: Sequence[Step | Use]) -> Iterator[dict[str, Any] | Hold | Fail]:
     """Return the events of one response, with the holds and the failure that are among them."""
     numbers = itertools.count()
     for event in _Response().events(steps):
@@ -100,7 +108,7 @@ class _Response:
     message: dict[str, Any] | None = None
     usage: Count = Count(0, 0)
 
-    def events(self, steps: Sequence[Step]) -> Iterator[Any]:
+    def events(self, steps: Sequence[Step | Use]) -> Iterator[Any]:
         yield {"type": "response.created", "response": self.whole("in_progress")}
         for step in steps:
             match step:
@@ -110,7 +118,10 @@ class _Response:
                     yield from self.think(text)
                 case Act(what):
                     yield from self.end_message()
-                    yield from self.call(what)
+                    yield from self.call("act", {"what": what})
+                case Use(tool, arguments):
+                    yield from self.end_message()
+                    yield from self.call(tool, arguments)
                 case Count():
                     self.usage = step
                 case _:
@@ -177,13 +188,13 @@ class _Response:
         yield {"type": f"{kind}_part.done", "part": part, **where}
         yield self.done({**item, "summary": [part]})
 
-    def call(self, what: str) -> Iterator[dict[str, Any]]:
-        number, arguments = next(_IDS), json.dumps({"what": what})
+    def call(self, tool: str, given: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+        number, arguments = next(_IDS), json.dumps(given)
         item = {
             "id": f"fc_{number}",
             "type": "function_call",
             "call_id": f"call_{number}",
-            "name": "act",
+            "name": tool,
             "arguments": "",
             "status": "in_progress",
         }

@@ -28,6 +28,7 @@ from dragoman.flow.door import Door
 from dragoman.flow.fetched import Fetched, largest_of
 from dragoman.flow.intake import Intake
 from dragoman.flow.leases import Leases
+from dragoman.flow.pairing import Pairing
 from dragoman.flow.people import People
 from dragoman.flow.presses import Presses
 from dragoman.flow.recovery import Recovery, Starts, refuse_steering
@@ -98,7 +99,7 @@ class Application:
         log = logger("gateway", self.redactor)
         async with open_store(self.manifest, self.catalogue, self.clock, self.redactor) as store:
             self._store = store
-            health = Health(self.clock, self._kinds(), store, self.lag)
+            health = Health(self.clock, self.manifest.kinds, store, self.lag)
             opener = Opener(
                 self.manifest, self.catalogue, store, self.clock, self.redactor, log, health
             )
@@ -205,9 +206,11 @@ class Application:
                     collect=self._collecting(),
                     work=runner.run,
                 )
-                decisions = self._decisions(store, turns, cards, outbox, log)
-                people = People(store)
+                people = People(store, self.manifest.kinds)
                 await people.load()
+                decisions = self._decisions(
+                    store=store, turns=turns, cards=cards, outbox=outbox, people=people, log=log
+                )
                 door = self._door(
                     people=people,
                     turns=turns,
@@ -277,7 +280,14 @@ class Application:
         return tuple(name for name, mode in busy.items() if mode in {"collect", "interrupt"})
 
     def _decisions(
-        self, store: Store, turns: Turns, cards: Cards, outbox: Outbox, log: logging.Logger
+        self,
+        *,
+        store: Store,
+        turns: Turns,
+        cards: Cards,
+        outbox: Outbox,
+        people: People,
+        log: logging.Logger,
     ) -> Decisions:
         return Decisions(
             store=store,
@@ -287,7 +297,7 @@ class Application:
             cards=cards,
             outbox=outbox,
             profiles=self.manifest.profiles,
-            kinds=self._kinds(),
+            people=people,
         )
 
     def _door(
@@ -304,13 +314,16 @@ class Application:
         runtimes: Mapping[str, Runtime],
         log: logging.Logger,
     ) -> Door:
-        kinds = self._kinds()
+        kinds = self.manifest.kinds
+        on, freshness = self.manifest.access.pairing, self.manifest.limits.freshness
+        pairing = Pairing(store, self.clock, people, outbox, on, freshness)
         admission = Admission(people, self.manifest.access, kinds, hooks, outbox.moves.names)
-        own = Control(store, self.clock, turns, kinds).runs | decisions.runs
+        own = Control(store, self.clock, turns, kinds).runs | decisions.runs | pairing.runs
         return Door(
             store=store,
             clock=self.clock,
             log=log,
+            people=people,
             admission=admission,
             router=router,
             hooks=hooks,
@@ -323,6 +336,7 @@ class Application:
             presses=Presses(store, outbox),
             decisions=decisions,
             choosing=choosing,
+            pairing=pairing,
             moves=outbox.moves,
             throttle=Throttle(self.clock, log, kinds, self.manifest.access, self.manifest.limits),
             changes=Changes(store, log, outbox, turns, outbox.moves),
@@ -338,13 +352,6 @@ class Application:
             log=log,
             timeout=self.manifest.limits.hook_timeout,
         )
-
-    def _kinds(self) -> dict[str, str]:
-        return {
-            table.id: table.plugin.partition(":")[0]
-            for table in self.manifest.components
-            if table.kind == "platforms"
-        }
 
     def _connect(
         self,

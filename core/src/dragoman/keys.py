@@ -27,6 +27,15 @@ class Scope(enum.Enum):
     USER = "user"
     """One person in one thread."""
 
+    PERSON = "person"
+    """One person, over all accounts that are linked; in direct messages only."""
+
+
+def _not_person(_: object, field: attrs.Attribute[Scope], value: Scope) -> None:
+    if value is Scope.PERSON:
+        msg = f"'{field.name}' must not be person: what is said to one alone stays out of groups"
+        raise ValueError(msg)
+
 
 @attrs.frozen
 class ScopeRule:
@@ -38,7 +47,8 @@ class ScopeRule:
     )
     group: Scope = attrs.field(
         default=Scope.THREAD,
-        metadata={"help": "what shares a session in groups and channels"},
+        validator=_not_person,
+        metadata={"help": "what shares a session in groups and channels: all but person"},
     )
 
 
@@ -47,7 +57,8 @@ class ConversationKey:
     """Where people talk, as far as an agent session is concerned.
 
     ``platform`` is the instance id of the manifest, not the kind: one person's direct chat with
-    two bots has the same channel id on both.
+    two bots has the same channel id on both. What a person shares over all places has ``user``
+    alone.
     """
 
     platform: str
@@ -62,9 +73,16 @@ class ConversationKey:
         return ":".join(part or "-" for part in parts)
 
 
-def conversation_key(address: Address, sender: Sender, scopes: ScopeRule) -> ConversationKey:
-    """Return the key of the conversation that this sender's message at this address is part of."""
+def conversation_key(
+    address: Address, sender: Sender, scopes: ScopeRule, person: str
+) -> ConversationKey:
+    """Return the key of the conversation that this sender's message at this address is part of.
+
+    ``person`` is whose account the sender is; empty where nobody is known to have sent it.
+    """
     scope = scopes.dm if address.place is Place.DM else scopes.group
+    if scope is Scope.PERSON and person:
+        return ConversationKey("", "", "", "", person)
     return ConversationKey(
         platform=address.platform,
         workspace=address.workspace,

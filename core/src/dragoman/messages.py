@@ -75,7 +75,8 @@ class Sender:
     """Who said it. ``id`` is the platform's immutable id; ``name`` is a label, never identity.
 
     ``workspace`` is the one that the id belongs to, where ids are not unique beyond it. ``own``
-    marks this account itself. ``roles`` are the ids of what the platform calls roles, as far as
+    marks this account itself: an adapter hands nothing over before it knows which one that is.
+    ``roles`` are the ids of what the platform calls roles, as far as
     it tells them with an event.
     """
 

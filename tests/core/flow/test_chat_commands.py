@@ -81,6 +81,7 @@ async def test_help_lists_the_commands():
             "/approve",
             "/deny",
             "/dice",
+            "/link",
             "/model",
             "/new",
             "/profile",

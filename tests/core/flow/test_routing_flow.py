@@ -19,7 +19,7 @@ from dragoman import (
     TextBlock,
 )
 from dragoman.flow.routing import Router
-from dragoman.keys import conversation_key
+from dragoman.keys import ConversationKey, conversation_key
 from dragoman.manifest.model import Access, Manifest, Profile, Route
 from dragoman.testing import ScriptedRuntime, StubPlugin
 from stage import gateway, table
@@ -42,18 +42,29 @@ situations = st.builds(
 
 def _identity(address, sender, scope):
     """What two situations have to share to be one conversation."""
+    if scope is Scope.PERSON and address.place is Place.DM:
+        return _person(sender)
     base = (address.platform, address.workspace, address.channel)
     if scope is Scope.CHANNEL:
         return base
     return (*base, address.thread, *([sender.id] if scope is Scope.USER else []))
 
 
+def _person(sender):
+    """Accounts of one id are one person's, whatever their platform."""
+    return f"person {sender.id}"
+
+
+def _rule(dm, group):
+    return ScopeRule(dm=dm, group=Scope.THREAD if group is Scope.PERSON else group)
+
+
 @given(situations, situations, st.sampled_from(list(Scope)))
 def test_keys_are_equal_exactly_where_the_scope_says_so(one, other, scope):
-    """A1, A2: injective over (platform, workspace, channel, thread, user) per scope."""
-    rule = ScopeRule(dm=scope, group=scope)
-    same = conversation_key(*one, rule) == conversation_key(*other, rule)
-    assert same == (_identity(*one, scope) == _identity(*other, scope))
+    """A1, A2: injective over (platform, workspace, channel, thread, user) or person per scope."""
+    rule = _rule(scope, scope)
+    first, second = (conversation_key(*each, rule, _person(each[1])) for each in (one, other))
+    assert (first == second) == (_identity(*one, scope) == _identity(*other, scope))
 
 
 @given(situations)
@@ -62,8 +73,19 @@ def test_display_names_and_texts_are_no_part_of_a_key(one):
     address, sender = one
     named = Sender(sender.id, name="somebody else")
     for dm, group in itertools.product(Scope, Scope):
-        rule = ScopeRule(dm=dm, group=group)
-        assert conversation_key(address, sender, rule) == conversation_key(address, named, rule)
+        rule = _rule(dm, group)
+        keys = {conversation_key(address, each, rule, "me") for each in (sender, named)}
+        assert len(keys) == 1
+
+
+def test_who_is_not_known_shares_nothing_with_others():
+    """A2: without a person, what a person would share is what the place is."""
+    rule = ScopeRule(dm=Scope.PERSON)
+    for scoped in (rule, ScopeRule()):
+        key = conversation_key(Address("stub", "c", "t"), Sender(""), scoped, "")
+        assert key == ConversationKey("stub", "", "c", "t", "")
+    with pytest.raises(ValueError, match="group"):
+        ScopeRule(group=Scope.PERSON)
 
 
 @pytest.mark.anyio

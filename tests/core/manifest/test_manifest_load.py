@@ -12,6 +12,11 @@ from dragoman.manifest.load import inspect
 if TYPE_CHECKING:
     from conftest import Reader, SmallCatalogue
 
+NO_NAMES = (
+    "names grant nothing, because they change hands: use the immutable id "
+    "(people see their own with /whoami)"
+)
+
 
 def test_a_good_manifest_becomes_values_with_paths_from_its_own_directory(
     read_text: Reader, good: str, tmp_path: Path, canary: str
@@ -147,10 +152,15 @@ def test_a_byte_order_mark_and_windows_lines_are_read(
             [
                 "8: routes[0].profile: names no [profiles.<id>] table",
                 "9: routes[0].platform: names no [platforms.<id>] table — did you mean 'chat'?",
-                (
-                    "10: routes[0].user: names grant nothing, because they change hands: use the "
-                    "immutable id (people see their own with /whoami)"
-                ),
+                f"10: routes[0].user: {NO_NAMES}",
+            ],
+        ),
+        (
+            "[profiles.default]",
+            '[profiles.default]\napprovers = ["requester", "@owner_name"]\nallow = ["chat:@x"]',
+            [
+                f"6: profiles.default.approvers[1]: {NO_NAMES}",
+                f"7: profiles.default.allow[0]: {NO_NAMES}",
             ],
         ),
         ("[access]", "[[routes]]\n[access]", ["7: routes[0].profile: this key is required"]),

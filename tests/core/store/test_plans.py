@@ -30,6 +30,9 @@ TABLES = {
     "model_pieces",
     "approvals",
     "grants",
+    "identities",
+    "codes",
+    "attempts",
 }
 """All but ``channel_moves``, which has a row for each channel that ever moved."""
 OF_THE_UNFINISHED = {
@@ -129,6 +132,11 @@ STATEMENTS = {
     ops.EndTool: 2,
     ops.AppendRecords: 4,
     ops.KeepCalls: 7,
+    ops.MakeCode: 3,
+    ops.Redeem: 6,
+    ops.SetRole: 10,
+    ops.Link: 3,
+    ops.Unlink: 1,
     ops.PutValue: 1,
     ops.DeleteValue: 1,
 }

@@ -26,7 +26,7 @@ from dragoman_claude.pool import Pool
 from dragoman_claude.processes import ProcTable, Started
 from peers.claude_server import ClaudeServer
 from peers.scripted_model import Page, Pause
-from stage import Stage, gateway, table
+from stage import UNLIMITED, Stage, gateway, table
 
 PIECES = 8
 
@@ -165,6 +165,7 @@ async def crowd(server: ClaudeServer, **programs: Any) -> AsyncIterator[Crowd]:
         components=[agent, table("platforms", "stub")],
         plugins={"claude": claude},
         profiles={"default": Profile(runtime="agent")},
+        limits=UNLIMITED,
     ) as stage:
         await platform.connected.wait()
         yield Crowd(stage, platform, page, claude)

@@ -80,7 +80,7 @@ def test_fc_cmd_02_every_chat_type_has_a_place_and_an_unknown_one_warns(
 
 def key(update: dict[str, Any]) -> object:
     event = event_of(update)
-    return conversation_key(event.address, event.sender, ScopeRule())
+    return conversation_key(event.address, event.sender, ScopeRule(), "")
 
 
 def test_fc_thr_01_general_is_one_conversation_with_and_without_its_id() -> None:

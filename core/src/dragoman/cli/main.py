@@ -35,6 +35,8 @@ COMMANDS: Final = {
     "deliveries": "list what was sent, and decide about what is in doubt",
     "approvals": "list tool calls that wait for a person, and decide about them",
     "grants": "list tools that need not ask any more, and let them ask again",
+    "pair": "list codes that strangers were shown, and let people in or out",
+    "people": "list accounts, say what they may, and which are one person's",
     "sessions": "list sessions, show what each has, and mend a history",
     "usage": "sum up what turns used of which models",
     "plugins": "list installed plugins",

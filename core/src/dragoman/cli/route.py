@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
-from dragoman.cli.places import Found, add_place, find, kind_of, platforms_of
+from dragoman.cli.places import Found, add_place, find
 from dragoman.cli.tracing import add_manifest, store_file, with_manifest
 from dragoman.clock import SystemClock
 from dragoman.errors import ManifestError
-from dragoman.flow.admission import Admission, Admitted, identity_of
+from dragoman.flow.admission import Admission, Admitted
 from dragoman.flow.choices import PROFILE, Choices
 from dragoman.flow.people import People
 from dragoman.flow.routing import Routed, Router, names_of
-from dragoman.keys import conversation_key
 from dragoman.logs import logger
 from dragoman.manifest.document import Document, open_document
 from dragoman.messages import Inbound, Place, Sender
@@ -78,8 +77,8 @@ async def _asked(
         await moves.load()
         found = await find(args, manifest, store, moves)
         hooks = HookTable.compile([], timeout=1, clock=SystemClock(), log=log, admit_by=frozenset())
-        kinds = {name: kind_of(table) for name, table in platforms_of(manifest).items()}
-        people, choices = People(store), Choices(store, moves.names)
+        kinds = manifest.kinds
+        people, choices = People(store, kinds), Choices(store, moves.names)
         await people.load()
         await choices.load()
         explaining = _Explaining(
@@ -87,6 +86,7 @@ async def _asked(
             file=args.manifest,
             store=store,
             router=Router.of(manifest, moves.names),
+            people=people,
             admission=Admission(people, manifest.access, kinds, hooks, moves.names),
             choices=choices,
         )
@@ -95,7 +95,7 @@ async def _asked(
         lines = [*explaining.why(event, routed)]
         answered = False
         if routed is not None:
-            answered, said = await explaining.person(event, found.kind, routed)
+            answered, said = await explaining.person(event, routed)
             lines += [said, *await explaining.session(event, routed)]
     if any(table.kind == "extensions" for table in manifest.components):
         lines.append(("plugins", _OF_PLUGINS))
@@ -119,6 +119,7 @@ class _Explaining:
     file: Path
     store: Visit
     router: Router
+    people: People
     admission: Admission
     choices: Choices
 
@@ -148,9 +149,7 @@ class _Explaining:
             yield "chosen", f"with /profile, instead of {routed.offered[0]}"
         yield "offered", ", ".join(routed.offered)
 
-    async def person(
-        self, event: Inbound, kind: str, routed: Routed
-    ) -> tuple[bool, tuple[str, str]]:
+    async def person(self, event: Inbound, routed: Routed) -> tuple[bool, tuple[str, str]]:
         """Return whether somebody is let in, and say by which rule and as what."""
         if not event.sender.id and not self.manifest.access.channels:
             return True, ("person", "nobody was named: say --user ID")
@@ -161,7 +160,7 @@ class _Explaining:
             for one in senders
         ]
         sender, found = next((one for one in asked if one[1].allowed), asked[-1])
-        who = identity_of(kind, sender) if sender.id else "anybody"
+        who = self.people.identity(attrs.evolve(event, sender=sender)) if sender.id else "anybody"
         return found.allowed, ("person", f"{who}: {self._let_in(found)}")
 
     def _let_in(self, found: Admitted) -> str:
@@ -172,7 +171,7 @@ class _Explaining:
     async def session(self, event: Inbound, routed: Routed) -> list[tuple[str, str]]:
         """Say which session it would be part of, and when groups are answered."""
         profile, dm = routed.profile, event.address.place is Place.DM
-        key = conversation_key(event.address, event.sender, profile.scope)
+        key = self.people.conversation(event, profile.scope)
         known = await self.store.read.session(key, routed.name, profile.runtime)
         scope = (profile.scope.dm if dm else profile.scope.group).value
         place = "direct messages" if dm else f"a group, where {_ANSWERED[profile.trigger]}"

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 import attrs
 
-from dragoman.flow.people import People
+from dragoman.flow.people import People, identity_of, joined
 from dragoman.flow.routing import Routed
 from dragoman.hookspecs import ConversationView, Verdict
 from dragoman.manifest.model import Access
-from dragoman.messages import Address, Inbound, Sender
+from dragoman.messages import Address, Inbound
 from dragoman.plugins.hooktable import HookTable
 from dragoman.roles import Role
+
+NOBODY: Final = "not on any list"
+"""Why a stranger is not let in."""
 
 
 @attrs.frozen
@@ -71,7 +75,7 @@ class Admission:
         if person and (paired := self._people.role(person)):
             return Admitted(True, f"paired as {paired.value}", paired)
         team = event.sender.workspace or event.address.workspace
-        if {_identity(kind, team, role) for role in event.sender.roles} & set(self._access.roles):
+        if {joined(kind, team, role) for role in event.sender.roles} & set(self._access.roles):
             return Admitted(True, "roles")
         listed = self._places(event, kind) & set(self._access.channels)
         return Admitted(True, "channels") if listed else None
@@ -89,20 +93,9 @@ class Admission:
         ids = {*names, *event.within} | {f"{name}:{thread}" for name in names if thread}
         if workspace:
             ids.add(thread)
-        whole = {_identity(kind, workspace)} if workspace else set()
-        return whole | {
-            _identity(kind, part, id_) for id_ in ids - {""} for part in (workspace, "")
-        }
+        whole = {joined(kind, workspace)} if workspace else set()
+        return whole | {joined(kind, part, id_) for id_ in ids - {""} for part in (workspace, "")}
 
 
 def _of_plugin(said: Verdict | None) -> Admitted:
-    return Admitted(True, said.reason) if said else Admitted(False, "not on any list")
-
-
-def identity_of(kind: str, sender: Sender) -> str:
-    """Return how the manifest writes a person of a platform of this kind."""
-    return _identity(kind, sender.workspace, sender.id)
-
-
-def _identity(*parts: str) -> str:
-    return ":".join(part for part in parts if part)
+    return Admitted(True, said.reason) if said else Admitted(False, NOBODY)

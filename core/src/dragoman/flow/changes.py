@@ -16,7 +16,7 @@ from dragoman.flow.control import CONFIRM_SECONDS
 from dragoman.flow.routing import Routed
 from dragoman.hookspecs import Drop
 from dragoman.inputs import one_line
-from dragoman.keys import conversation_key
+from dragoman.keys import ConversationKey
 from dragoman.messages import Address, Inbound, Kind
 from dragoman.outbox.moves import Moves
 from dragoman.outbox.outbox import Outbox
@@ -185,11 +185,12 @@ class Changes:
         if channel in self._noted or len(self._noted) < MOST:
             self._noted.setdefault(channel, {})[session_id] = stored.id
 
-    async def notes(self, event: Inbound, routed: Routed) -> tuple[int, tuple[str, ...]]:
+    async def notes(
+        self, event: Inbound, key: ConversationKey, routed: Routed
+    ) -> tuple[int, tuple[str, ...]]:
         """Return what the session of a message is to be told with it, and the newest such event."""
         if event.address.lane[:3] not in self._noted:
             return 0, ()
-        key = conversation_key(event.address, event.sender, routed.profile.scope)
         found = await self._store.read.notes(key, routed.name, routed.profile.runtime, NOTES)
         lines: list[str] = []
         replaced: set[str] = set()

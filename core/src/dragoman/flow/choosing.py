@@ -83,7 +83,8 @@ class Choosing:
             return f"There is no such profile here. You can choose among {_listed(offered)}."
         if name == routed.name:
             return f"`{name}` answers here already."
-        if await self._store.read.busy(event.address):
+        read = self._store.read
+        if await read.busy(event.address) or await read.running(given.session_id):
             return BUSY
         await self._choices.choose(event.address, name, routed.offered[0], PROFILE)
         return (

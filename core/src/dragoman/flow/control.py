@@ -12,7 +12,7 @@ from typing import Final
 import attrs
 
 from dragoman.clock import Clock
-from dragoman.flow.admission import identity_of
+from dragoman.flow.people import identity_of
 from dragoman.flow.registry import Given, Run
 from dragoman.flow.turns import Turns
 from dragoman.render.questions import waiting_line

@@ -15,9 +15,9 @@ import attrs
 
 from dragoman.clock import Clock
 from dragoman.errors import StoreUnavailable
-from dragoman.flow.admission import identity_of
 from dragoman.flow.cards import DATA, Cards
 from dragoman.flow.notices import notice_to
+from dragoman.flow.people import People
 from dragoman.flow.presses import NO_BUTTON
 from dragoman.flow.registry import Given, Run
 from dragoman.flow.turns import Turns
@@ -71,8 +71,7 @@ class Decisions:
     _cards: Cards
     _outbox: Outbox
     _profiles: Mapping[str, Profile]
-    _kinds: Mapping[str, str]
-    """The kind of each platform instance."""
+    _people: People
 
     @property
     def runs(self) -> dict[str, Run]:
@@ -127,7 +126,7 @@ class Decisions:
             Decide(
                 approval_id=asked.id,
                 verdict=verdict,
-                by=self._identity(event),
+                by=self._people.identity(event),
                 reason=reason,
                 always=verdict is ApprovalState.APPROVED and reason == ALWAYS,
                 event_id=stored.id,
@@ -223,15 +222,13 @@ class Decisions:
     ) -> bool:
         """Whether the sender of an event is among those whom the profile lets decide."""
         profile = self._profiles.get(approval.profile)
-        kind = self._kinds[event.address.platform]
         if profile is None or not event.sender.id:
             return False
         allowed = set(profile.approvers)
         if any(f"{one.value}s" in allowed and role.includes(one) for one in Role):
             return True
-        if "requester" in allowed:
-            allowed |= {identity_of(kind, one.inbound.sender) for one in inputs}
-        return self._identity(event) in allowed
-
-    def _identity(self, event: Inbound) -> str:
-        return identity_of(self._kinds[event.address.platform], event.sender)
+        mine, person = self._people.identity(event), self._people.person(event)
+        asked = "requester" in allowed and person in [
+            self._people.person(one.inbound) for one in inputs
+        ]
+        return asked or mine in allowed

@@ -19,7 +19,9 @@ from dragoman.flow.commands import Commands
 from dragoman.flow.decisions import Decisions
 from dragoman.flow.holds import joined
 from dragoman.flow.notices import notice_to
+from dragoman.flow.pairing import Pairing
 from dragoman.flow.parts import parts_of
+from dragoman.flow.people import People
 from dragoman.flow.presses import NO_BUTTON, NOT_ADMITTED, Presses
 from dragoman.flow.registry import Given
 from dragoman.flow.routing import Routed, Router
@@ -27,7 +29,6 @@ from dragoman.flow.throttle import Throttle
 from dragoman.flow.turnhost import turn_input
 from dragoman.flow.turns import Turns
 from dragoman.hookspecs import ConversationView, Drop
-from dragoman.keys import conversation_key
 from dragoman.manifest.model import Limits
 from dragoman.messages import Inbound, Kind, Place
 from dragoman.outbox.moves import Moves
@@ -68,6 +69,7 @@ class Door:
     _clock: Clock
     _log: logging.Logger
     _admission: Admission
+    _people: People
     _router: Router
     _hooks: HookTable
     _commands: Commands
@@ -81,6 +83,7 @@ class Door:
     _presses: Presses
     _decisions: Decisions
     _choosing: Choosing
+    _pairing: Pairing
     _throttle: Throttle
 
     async def decide(self, stored: StoredEvent) -> None:
@@ -126,7 +129,8 @@ class Door:
         verdict = await self._admission.decide(event)
         routed = await self._route(event) if verdict.allowed else None
         if not verdict.allowed:
-            await self.refuse(stored, verdict.reason)
+            reason = await self._pairing.offered(stored, verdict.reason)
+            await self.refuse(stored, reason, verdict.reason)
         elif routed is None:
             await self.refuse(stored, "no route and no default profile", verdict.reason)
         elif event.kind is Kind.MESSAGE and not await self._spoken_to(stored, routed):
@@ -167,7 +171,7 @@ class Door:
             return False
         if event.addressed or profile.trigger == "all":
             return True
-        key = conversation_key(event.address, event.sender, profile.scope)
+        key = self._people.conversation(event, profile.scope)
         session = self._store.read.session
         if event.follows and key.thread and await session(key, routed.name, profile.runtime):
             return True  # the bot takes part in this thread
@@ -198,7 +202,8 @@ class Door:
         if isinstance(text, Drop):
             await self.refuse(stored, text.reason, rule)
         elif not await self._join(stored, text, routed):
-            noted, notes = await self._changes.notes(event, routed)
+            key = self._people.conversation(event, routed.profile.scope)
+            noted, notes = await self._changes.notes(event, key, routed)
             event = attrs.evolve(event, text=text, notes=notes)
             await self._admit(stored, event, noted, routed, rule)
 
@@ -217,7 +222,7 @@ class Door:
         accepted = await self._turns.accept(
             Accept(
                 event_id=stored.id,
-                conversation=conversation_key(event.address, event.sender, routed.profile.scope),
+                conversation=self._people.conversation(event, routed.profile.scope),
                 profile=routed.name,
                 runtime=routed.profile.runtime,
                 rule=sanitise(rule),
@@ -284,7 +289,7 @@ class Door:
         A crash in between runs it again, as people would who got no answer.
         """
         event, routed = stored.inbound, entry.routed
-        key = conversation_key(event.address, event.sender, routed.profile.scope)
+        key = self._people.conversation(event, routed.profile.scope)
         found = await self._store.read.session(key, routed.name, routed.profile.runtime)
         given = Given(
             stored=stored, call=call, routed=routed, role=entry.role, session_id=found or ""

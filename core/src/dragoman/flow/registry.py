@@ -65,11 +65,22 @@ OWN: Final = (
     ),
     Entry("help", "this list"),
     Entry(
+        "link",
+        "let two accounts of yours be one person here; in a direct message",
+        arguments="[code]",
+    ),
+    Entry(
         "model",
         "say which models may be chosen here, or choose one; `default` takes that back",
         arguments="[name]",
     ),
     Entry("new", "begin a new conversation; what was said before is no longer used"),
+    Entry(
+        "pair",
+        "let in whoever was shown a code; an owner may add `operator`",
+        Role.OPERATOR,
+        arguments="code [operator]",
+    ),
     Entry("profile", "say which profiles may be chosen here, or choose one", arguments="[name]"),
     Entry("status", "say what is going on here"),
     Entry("stop", "stop the answer that is being made, and what waits behind it"),

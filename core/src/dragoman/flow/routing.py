@@ -71,11 +71,13 @@ class Router:
         """Return what an event may not be overtaken in: its lane, or a channel's lanes together.
 
         Sessions that a profile shares over a channel's threads take events in order of receipt.
+        Between channels, which only one person's direct messages share, there is no such order.
         """
         lane = event.address.lane
         dm = event.address.place is Place.DM
         scopes = (profile.scope for profile in self._profiles.values())
-        if any((rule.dm if dm else rule.group) is Scope.CHANNEL for rule in scopes):
+        wide = {Scope.CHANNEL, Scope.PERSON}
+        if any((rule.dm if dm else rule.group) in wide for rule in scopes):
             return (*lane[:3], "")
         return lane
 

@@ -10,7 +10,7 @@ import attrs
 
 from dragoman.clock import Clock
 from dragoman.components import CommandCall
-from dragoman.flow.admission import identity_of
+from dragoman.flow.people import identity_of
 from dragoman.manifest.model import Access, Limits
 from dragoman.messages import Address, Inbound, Kind
 from dragoman.states import EventState

@@ -167,6 +167,12 @@ class Access:
             "kind:channel:thread), as kind:id or kind:workspace:id"
         ),
     )
+    pairing: bool = attrs.field(
+        default=False,
+        metadata=_help(
+            "answer a stranger's direct message with a code, by which an operator lets them in"
+        ),
+    )
     bots: tuple[str, ...] = attrs.field(
         default=(),
         metadata=_help(
@@ -321,3 +327,12 @@ class Manifest:
     limits: Limits = attrs.field(factory=Limits)
     delivery: DeliveryRules = attrs.field(factory=DeliveryRules)
     network: Network = attrs.field(factory=Network)
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """The kind of each platform instance: the plugin that it is made of."""
+        return {
+            table.id: table.plugin.partition(":")[0]
+            for table in self.components
+            if table.kind == "platforms"
+        }

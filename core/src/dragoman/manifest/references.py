@@ -102,10 +102,13 @@ def check_whole(tables: Tables) -> None:
         for name in document.table(kind):
             if name not in used and f"{kind}.{name}" not in tables.left_out:
                 warn((kind, name), "no profile uses this table")
-    if not any(document.table("access").get(name) for name in (*ACCESS_LISTS, "admit_by")):
+    if not any(
+        document.table("access").get(name) for name in (*ACCESS_LISTS, "pairing", "admit_by")
+    ):
         warn(
             ("access",),
-            "nobody may talk to the agents yet; put your own id into owners, as kind:id",
+            "nobody may talk to the agents yet; put your own id into owners, as kind:id, or let "
+            "yourself in with pairing = true and `dragoman pair`",
         )
     _check_store(document)
     _check_routes(document)

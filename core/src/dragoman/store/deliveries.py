@@ -9,6 +9,7 @@ import attrs
 
 from dragoman.messages import Inbound, Kind
 from dragoman.states import DELIVERY_EDGES, DeliveryState
+from dragoman.store.accounts import CODE_NOTICE
 from dragoman.store.codec import (
     address_from_json,
     address_to_json,
@@ -38,6 +39,11 @@ COLUMNS = "id, address, text, state, native_id, reply_to, attempts, ready_at, tu
 
 OPEN = "state IN ('pending', 'sending', 'uncertain')"
 """Said word for word in each query that the index of open parts has to serve."""
+
+SPOILT = f"deliveries.id GLOB '{CODE_NOTICE}_*'"
+"""Whether a part shows a one-time code, which is not kept once it has been shown."""
+
+FINAL = ", ".join(f"'{state.value}'" for state in DeliveryState if state.final)
 
 _EDGES = edges(DELIVERY_EDGES)
 
@@ -173,7 +179,9 @@ async def end_send(tx: Transaction, batch: Sequence[EndSend]) -> list[Answer]:
         f"""
         UPDATE deliveries SET state = j.value ->> 1,
             native_id = CASE j.value ->> 2 WHEN '' THEN native_id ELSE j.value ->> 2 END,
-            shown = coalesce(j.value ->> 3, shown), error = j.value ->> 4
+            shown = iif({SPOILT}, NULL, coalesce(j.value ->> 3, shown)),
+            text = iif({SPOILT} AND j.value ->> 1 IN ({FINAL}), NULL, text),
+            error = j.value ->> 4
         FROM json_each(?) AS j
         WHERE deliveries.id = j.value ->> 0 AND deliveries.place IS NOT NULL
           AND (deliveries.state, j.value ->> 1) IN ({_EDGES})

@@ -8,7 +8,7 @@ from dragoman.errors import StaleLease
 from dragoman.states import DeliveryState, EventState, TurnState
 from dragoman.store.calls import add_usage, insert_calls
 from dragoman.store.codec import buttons_to_json, dump, dump_rows, file_to_json
-from dragoman.store.deliveries import OPEN, next_place
+from dragoman.store.deliveries import OPEN, SPOILT, next_place
 from dragoman.store.operations import Ended, Finish, Part, Pause, Recover, Recovered, TurnGrant
 from dragoman.store.records import take_back
 from dragoman.store.transaction import Answer, Row, Transaction
@@ -201,7 +201,8 @@ async def _recover(tx: Transaction, op: Recover) -> Recovered:
         )
         expired = await tx.rows(
             f"""
-            UPDATE deliveries SET state = 'abandoned', error = 'expired'
+            UPDATE deliveries SET state = 'abandoned', error = 'expired',
+                text = iif({SPOILT}, NULL, text)
             WHERE {OPEN} AND state <> 'sending' AND ready_at < ? RETURNING 1
             """,
             op.oldest,

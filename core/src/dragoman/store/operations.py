@@ -16,6 +16,12 @@ from dragoman.keys import ConversationKey
 from dragoman.messages import Button, Inbound, Lane
 from dragoman.runevents import FailureKind, Usage
 from dragoman.states import ApprovalState, DeliveryState, EventState, TurnState
+from dragoman.store.accounts import Link as Link
+from dragoman.store.accounts import MakeCode as MakeCode
+from dragoman.store.accounts import Redeem as Redeem
+from dragoman.store.accounts import Redeemed as Redeemed
+from dragoman.store.accounts import SetRole as SetRole
+from dragoman.store.accounts import Unlink as Unlink
 from dragoman.store.requests import KeepCalls as KeepCalls
 from dragoman.store.requests import KeptCall as KeptCall
 from dragoman.store.requests import KeptCalls as KeptCalls

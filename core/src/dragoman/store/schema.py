@@ -271,10 +271,12 @@ STEPS: Final[tuple[str, ...]] = (
         selector TEXT NOT NULL PRIMARY KEY,
         purpose TEXT NOT NULL,
         identity TEXT NOT NULL,
+        address TEXT NOT NULL,
         salt TEXT NOT NULL,
         hash TEXT NOT NULL,
         label TEXT NOT NULL DEFAULT '',
         asked INTEGER NOT NULL DEFAULT 1,
+        misses INTEGER NOT NULL DEFAULT 0,
         made_at REAL NOT NULL,
         expires_at REAL NOT NULL,
         UNIQUE (purpose, identity)
@@ -284,7 +286,9 @@ STEPS: Final[tuple[str, ...]] = (
         actor TEXT NOT NULL PRIMARY KEY,
         failures INTEGER NOT NULL,
         since REAL NOT NULL,
-        locked_until REAL NOT NULL DEFAULT 0
+        locked_until REAL NOT NULL DEFAULT 0,
+        latest TEXT NOT NULL,
+        found TEXT NOT NULL
     ) WITHOUT ROWID;
     CREATE TABLE sessions_with_titles (
         id TEXT NOT NULL PRIMARY KEY,

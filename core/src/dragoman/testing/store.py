@@ -18,6 +18,7 @@ from dragoman.keys import new_id
 from dragoman.states import DeliveryState, EventState, TurnState
 from dragoman.store import operations as ops
 from dragoman.store.writer import EXECUTORS
+from dragoman.testing.store_accounts import AccountsSuite
 from dragoman.testing.store_again import AgainSuite
 from dragoman.testing.store_deciding import DecidingSuite
 from dragoman.testing.store_machine import run_machine
@@ -35,7 +36,7 @@ _each_fenced = pytest.mark.parametrize("kind", _FENCED, ids=lambda kind: kind.__
 
 
 @pytest.mark.anyio
-class StoreSuite(WaitingSuite, PastSuite, AgainSuite, DecidingSuite):
+class StoreSuite(WaitingSuite, PastSuite, AgainSuite, DecidingSuite, AccountsSuite):
     """Subclass it and supply ``open_store``."""
 
     quick: ClassVar[int] = 50

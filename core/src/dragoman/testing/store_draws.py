@@ -14,7 +14,8 @@ from dragoman.messages import Address, Inbound, Kind, Place, Sender
 from dragoman.runevents import FailureKind, Usage
 from dragoman.states import ApprovalState, DeliveryState, EventState, TurnState
 from dragoman.store import operations as ops
-from dragoman.testing.store_choices import CHANNELS, OWNERS, TEXTS, TIMES, Choices
+from dragoman.testing.store_choices import CHANNELS, OWNERS, TEXTS, TIMES
+from dragoman.testing.store_draws_accounts import AccountDraws
 from dragoman.testing.store_scene import NOW
 
 _ENDS: Final = st.sampled_from([state for state in TurnState if state.final])
@@ -30,7 +31,7 @@ _NAMES: Final = st.sampled_from(["a", "ab", "b", "é"])
 
 
 @attrs.define(eq=False)
-class Draws(Choices):
+class Draws(AccountDraws):
     """Draws operations that depend on what a store holds."""
 
     history: Sequence[ops.Operation[Any]]
@@ -58,6 +59,8 @@ class Draws(Choices):
         if self.model.deliveries:
             kinds += [(4, self.begin_send), (5, self.end_send)]
             kinds += [(2, self.press)] if self.model.events else []
+        kinds += [(1, self.make_code), (1, self.set_role), (1, self.link), (1, self.unlink)]
+        kinds += [(2, self.redeem)] if self.model.codes else []
         kinds += [(1, self.post), (1, self.renew), (1, self.put), (1, self.delete)]
         if self.history:
             kinds += [(5, self.again), (3, self.forged)]

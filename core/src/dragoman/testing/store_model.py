@@ -19,9 +19,12 @@ from dragoman.messages import Address
 from dragoman.states import ApprovalState, DeliveryState, EventState, TurnState
 from dragoman.store import operations as ops
 from dragoman.testing.store_model_rows import (
+    ModelAttempts,
     ModelCall,
+    ModelCode,
     ModelDelivery,
     ModelEvent,
+    ModelIdentity,
     ModelledCall,
     ModelQuestion,
     ModelRecord,
@@ -50,6 +53,11 @@ class StoreModel:
     """By conversation, profile and tool: who granted it."""
     requests: dict[str, ModelledCall] = attrs.field(factory=dict)
     """Calls of models by their ids, the newest last."""
+    codes: dict[str, ModelCode] = attrs.field(factory=dict)
+    """By selector."""
+    attempts: dict[str, ModelAttempts] = attrs.field(factory=dict)
+    """By actor."""
+    identities: dict[str, ModelIdentity] = attrs.field(factory=dict)
     values: dict[tuple[str, str], str] = attrs.field(factory=dict)
     sessions: dict[SessionKey, str] = attrs.field(factory=dict)
     keys: dict[ConversationKey, int] = attrs.field(factory=dict)

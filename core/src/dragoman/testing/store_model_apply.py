@@ -8,6 +8,7 @@ from typing import Any, Final
 from dragoman.errors import StaleLease
 from dragoman.states import TurnState
 from dragoman.store import operations as ops
+from dragoman.testing import store_model_accounts as accounts
 from dragoman.testing import store_model_deliveries as deliveries
 from dragoman.testing import store_model_events as events
 from dragoman.testing import store_model_pauses as pauses
@@ -44,6 +45,11 @@ _RULES: Final[dict[type[ops.Operation[Any]], Callable[[StoreModel, Any, Any], An
     ops.BeginSend: deliveries.begin_send,
     ops.EndSend: deliveries.end_send,
     ops.Press: deliveries.press,
+    ops.MakeCode: accounts.make_code,
+    ops.Redeem: accounts.redeem,
+    ops.SetRole: accounts.set_role,
+    ops.Link: accounts.link,
+    ops.Unlink: accounts.unlink,
     ops.PutValue: deliveries.put_value,
     ops.DeleteValue: deliveries.delete_value,
 }

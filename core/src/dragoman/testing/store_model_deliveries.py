@@ -7,6 +7,7 @@ import attrs
 from dragoman.messages import Kind
 from dragoman.states import DeliveryState
 from dragoman.store import operations as ops
+from dragoman.store.accounts import CODE_NOTICE
 from dragoman.testing.store_model import StoreModel
 from dragoman.testing.store_model_rows import ModelDelivery
 
@@ -57,6 +58,8 @@ def end_send(model: StoreModel, op: ops.EndSend, _: object) -> None:
     if row.place is not None and row.move(op.state):
         row.native_id = op.native_id or row.native_id
         row.shown = row.shown if op.shown is None else op.shown
+        if row.id.startswith(f"{CODE_NOTICE}_"):
+            row.shown, row.text = None, "" if op.state.final else row.text
         row.error = op.error
 
 

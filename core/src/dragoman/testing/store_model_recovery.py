@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from dragoman.states import DeliveryState, EventState, TurnState
 from dragoman.store import operations as ops
+from dragoman.store.accounts import CODE_NOTICE
 from dragoman.testing.store_model import StoreModel
 from dragoman.testing.store_model_rows import ModelDelivery, ModelTurn
 
@@ -100,5 +101,6 @@ def _doubt(model: StoreModel, op: ops.Recover) -> tuple[int, int]:
         if owed and row.ready_at < op.oldest:
             row.move(DeliveryState.ABANDONED)
             row.error = "expired"
+            row.text = "" if row.id.startswith(f"{CODE_NOTICE}_") else row.text
             expired += 1
     return uncertain, expired

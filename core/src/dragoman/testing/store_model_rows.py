@@ -5,6 +5,7 @@ from __future__ import annotations
 import attrs
 
 from dragoman.messages import Address, Button, Inbound
+from dragoman.roles import Role
 from dragoman.runevents import FailureKind, Usage
 from dragoman.states import (
     DELIVERY_EDGES,
@@ -177,3 +178,35 @@ class ModelledCall:
     turn_id: str
     session_id: str
     sent: tuple[str, ...] | None
+
+
+@attrs.define(eq=False)
+class ModelCode:
+    """A one-time code, as it was made last, and how many its account was given in a row."""
+
+    wish: ops.MakeCode
+    made_at: float
+    asked: int
+    misses: int = 0
+
+
+@attrs.frozen
+class ModelAttempts:
+    """What an actor has said wrong, and what came of the latest code."""
+
+    since: float
+    failures: int = 0
+    locked_until: float = 0.0
+    latest: str = ""
+    found: str = ""
+
+
+@attrs.define(eq=False)
+class ModelIdentity:
+    """An account; as long as nobody links it, it is a person of its own."""
+
+    identity: str
+    person: str = attrs.field(default=attrs.Factory(lambda row: row.identity, takes_self=True))
+    role: Role | None = None
+    label: str = ""
+    by: str = ""

@@ -83,6 +83,7 @@ async def check_rows(store: SqliteStore, model: StoreModel) -> None:
     await _check_questions(store, model)
     await _check_usage(store, model)
     await _check_asked(store, model)
+    await _check_accounts(store, model)
 
 
 async def _check_events(store: SqliteStore, model: StoreModel) -> None:
@@ -252,6 +253,34 @@ async def _check_asked(store: SqliteStore, model: StoreModel) -> None:
     assert used == set(pieces)
     texts = [(name[0], text) for name, text in pieces.items()]
     assert len(texts) == len(set(texts))
+
+
+async def _check_accounts(store: SqliteStore, model: StoreModel) -> None:
+    """Codes without their secrets, what was said wrong, and whose each account is."""
+    assert await _rows(
+        store, "SELECT selector, purpose, identity, hash, label, asked, misses, made_at FROM codes"
+    ) == _sorted(
+        (
+            name,
+            code.wish.purpose,
+            code.wish.identity,
+            code.wish.hash,
+            code.wish.label,
+            code.asked,
+            code.misses,
+            code.made_at,
+        )
+        for name, code in model.codes.items()
+    )
+    assert await _rows(
+        store, "SELECT actor, since, failures, locked_until, latest, found FROM attempts"
+    ) == _sorted((actor, *attrs.astuple(row)) for actor, row in model.attempts.items())
+    assert await _rows(
+        store, "SELECT identity, person, role, label, changed_by FROM identities"
+    ) == _sorted(
+        (row.identity, row.person, row.role.value if row.role else "", row.label, row.by)
+        for row in model.identities.values()
+    )
 
 
 async def _check_open_turns(store: SqliteStore) -> None:

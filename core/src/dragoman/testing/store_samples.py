@@ -9,6 +9,7 @@ import attrs
 
 from dragoman.keys import new_id
 from dragoman.messages import Button, Kind
+from dragoman.roles import Role
 from dragoman.states import DeliveryState, EventState
 from dragoman.store import operations as ops
 from dragoman.testing.store_scene import NOW, Scene
@@ -185,6 +186,31 @@ async def _keep_calls(scene: Scene) -> ops.KeepCalls:
     return scene.keep_calls(await scene.running())
 
 
+async def _make_code(scene: Scene) -> ops.MakeCode:
+    return scene.make_code()
+
+
+async def _redeem(scene: Scene) -> ops.Redeem:
+    await scene.store.apply(scene.make_code())
+    return scene.redeem()
+
+
+async def _set_role(scene: Scene) -> ops.SetRole:
+    await scene.store.apply(await _pause(scene))
+    await scene.store.apply(ops.SetRole(identity="stub:7", role=Role.USER, by="me", now=NOW))
+    return scene.revoke("stub:7")
+
+
+async def _link(scene: Scene) -> ops.Link:
+    del scene
+    return ops.Link(identity="stub:7", other="other:7", by="me", now=NOW)
+
+
+async def _unlink(scene: Scene) -> ops.Unlink:
+    await scene.store.apply(await _link(scene))
+    return ops.Unlink(identity="stub:7", person="person_1", by="me", now=NOW)
+
+
 async def _put_value(scene: Scene) -> ops.PutValue:
     del scene
     return ops.PutValue(component="memories.notes", name="a", value="1")
@@ -224,6 +250,11 @@ SAMPLES: Final[dict[type[ops.Operation[Any]], Sample]] = {
     ops.EndTool: Sample(_end_tool),
     ops.AppendRecords: Sample(_append_records),
     ops.KeepCalls: Sample(_keep_calls),
+    ops.MakeCode: Sample(_make_code),
+    ops.Redeem: Sample(_redeem),
+    ops.SetRole: Sample(_set_role, lambda _: False),
+    ops.Link: Sample(_link, lambda _: False),
+    ops.Unlink: Sample(_unlink, lambda _: False),
     ops.PutValue: Sample(_put_value),
     ops.DeleteValue: Sample(_delete_value, lambda _: False),
 }

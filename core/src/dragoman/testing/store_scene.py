@@ -15,6 +15,7 @@ from dragoman.keys import ConversationKey, new_id
 from dragoman.messages import Address, Inbound, Sender
 from dragoman.states import ApprovalState, DeliveryState, TurnState
 from dragoman.store import operations as ops
+from dragoman.store.accounts import CODE_NOTICE, digest
 from dragoman.store.sqlite import SqliteStore
 
 OpenStore: TypeAlias = Callable[[], AbstractAsyncContextManager[SqliteStore]]
@@ -227,6 +228,42 @@ class Scene:
             retry=("default",) if retry else (),
             attempts=attempts,
             lease_until=300.0,
+        )
+
+    def make_code(
+        self, selector: str = "AAAAAA", identity: str = "stub:7", now: float = NOW
+    ) -> ops.MakeCode:
+        """Return what makes a code to let an account in; its secret part is its selector."""
+        return ops.MakeCode(
+            purpose="pair",
+            identity=identity,
+            label="Ann",
+            selector=selector,
+            salt="salt",
+            hash=digest("salt", selector),
+            notice=attrs.evolve(self.notice(), id=new_id(CODE_NOTICE)),
+            now=now,
+        )
+
+    def redeem(
+        self, selector: str = "AAAAAA", verifier: str = "", actor: str = "stub:1", now: float = NOW
+    ) -> ops.Redeem:
+        """Return what uses a code: the right one, unless another secret part is named."""
+        return ops.Redeem(
+            purpose="pair",
+            selector=selector,
+            verifier=verifier or selector,
+            actor=actor,
+            attempt=new_id("try"),
+            told="come in",
+            notice_id=new_id("msg"),
+            now=now,
+        )
+
+    def revoke(self, identity: str) -> ops.SetRole:
+        """Return what takes an account's access back."""
+        return ops.SetRole(
+            identity=identity, role=None, by="me", platforms=("stub",), notice="it ended", now=NOW
         )
 
     def notice(self) -> ops.Delivery:
