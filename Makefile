@@ -61,6 +61,7 @@ soak: setup
 docs: setup
 	$(BIN)/python docs/generate.py
 	PYTHONPATH=tests $(BIN)/python docs/transcripts.py
+	PYTHONPATH=tests $(BIN)/python docs/access.py
 
 bench: setup
 	$(BIN)/python benchmarks/closed_loop.py --clients 32 --messages 40 --store sqlite

@@ -9,8 +9,8 @@ import asyncio
 import logging
 from pathlib import Path
 
-from admission.cells import table
 from admission.everybody import PLATFORMS
+from admission.ways import table
 
 PAGE = Path(__file__).parent / "access.md"
 
@@ -66,7 +66,8 @@ Each cell is one input by one person, over the wire of the platform, to a gatewa
 lists three of the four. *agent*, *command*: it was given to the agent, or ran the command, under the \
 rule in brackets. *decides*: a tool ran that waited for it. *agent is told later*: with \
 the next message. *refused*, *ignored*: what its record says, and why. *nothing*: nothing is made of it, \
-and there is no record. A listed place is one of `[access] channels`. The question was asked for somebody \
+and there is no record. A listed place is one of `[access] channels`. *webhook* is on Telegram an update that is delivered to a webhook, elsewhere a message that \
+an incoming webhook wrote. The question was asked for somebody \
 else, under the default `approvers`.
 """
 
@@ -84,7 +85,7 @@ def page() -> str:
 def section(name: str) -> str:
     """Return a platform's part."""
     wire, found = asyncio.run(PLATFORMS[name]())
-    return f"### {name}\n\n{table(wire, found)}"
+    return f"### {name}\n\n{table(wire.LACKS, found)}"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The table of who may: every kind of input, from everybody, over the wire of a platform.
+"""Every kind of input, from everybody, over the wire of a platform, on one gateway.
 
 A `Cell` is one kind of input by one person in one place, each with a person and a place of its own:
 what is found there afterwards came of it and of nothing else.
@@ -6,7 +6,6 @@ what is found there afterwards came of it and of nothing else.
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -16,6 +15,7 @@ from typing import Any, Final, Protocol
 import anyio.to_thread
 import attrs
 
+from admission.ways import DIRECT, LISTED, LISTED_POSTS, ROLES, WAYS, Cell, Outcome, Way, plain
 from dragoman import (
     ApprovalRequested,
     ChatCommand,
@@ -35,100 +35,9 @@ from dragoman.testing import ScriptedRuntime, StubPlugin
 from dragoman.testing.platform import StubConfig
 from stage import Stage, eventually, gateway
 
-ROLES: Final = ("stranger", "user", "operator", "owner")
-DIRECT, GROUP, LISTED, POSTS, LISTED_POSTS = (
-    "direct",
-    "group",
-    "listed group",
-    "channel",
-    "listed channel",
-)
-BOTH: Final = (DIRECT, GROUP)
-_NAME: Final = re.compile(r" on [0-9a-f]{8}\b")
-"""The name of a question, which is made anew each time."""
 HELPED: Final = {"asked": "refund", "answered": "hello"}
 """What the helper says so that the bot asks, or answers."""
 CAN: Final = RuntimeCapabilities(approve=True, resume=True, journal=True)
-
-
-@attrs.frozen
-class Way:
-    """A kind of input. ``act`` is the method of a wire that makes it, ``before`` the one that makes
-    what it needs; a wire without the method says why in its ``LACKS``, or has no such row."""
-
-    title: str
-    act: str
-    places: tuple[str, ...] = BOTH
-    before: str = ""
-
-
-WAYS: Final = (
-    Way("message", "message", (DIRECT, GROUP, LISTED)),
-    Way("message that names nobody", "unnamed", (GROUP,)),
-    Way("edited message", "edit", before="message"),
-    Way("forwarded message", "forward"),
-    Way("voice message", "voice", (DIRECT,)),
-    Way("deep link", "deep_link", (DIRECT,)),
-    Way("command", "command"),
-    Way("command without the bot's name", "bare_command", (GROUP,)),
-    Way("command that only operators have", "operators_command"),
-    Way("command that the bot does not have", "unknown_command", (GROUP,)),
-    Way("command of another bot", "foreign_command", (GROUP,)),
-    Way("slash command", "slash"),
-    Way("slash command that only operators have", "operators_slash"),
-    Way("autocomplete", "complete", (GROUP,)),
-    Way("inline query", "inline_query", (DIRECT,)),
-    Way("button of a question, *Approve*", "press", (GROUP,), "asked"),
-    Way("modal", "modal", (GROUP,)),
-    Way("menu of a message, shortcut", "menu", (GROUP,)),
-    Way("home of the app, thread with the assistant", "home", (DIRECT,)),
-    Way("thread begun", "thread", (GROUP,)),
-    Way("reaction", "react", (GROUP,), "answered"),
-    Way("channel post", "post", (POSTS, LISTED_POSTS)),
-    Way("anonymous admin", "anonymous", (GROUP, LISTED)),
-    Way("another bot", "bot", (GROUP, LISTED)),
-    Way("webhook", "hook", (GROUP, LISTED)),
-    Way("webhook without its secret", "forged_hook", (DIRECT,)),
-)
-
-
-@attrs.define(eq=False)
-class Cell:
-    """What one person does in one place. ``message`` is what `Way.before` left there."""
-
-    way: Way
-    place: str
-    role: str
-    number: int
-    person: str = ""
-    channel: str = ""
-    message: str = ""
-
-
-@attrs.frozen
-class Outcome:
-    """What came of a cell. ``did`` is what was reached by it, ``rule`` the recorded admission."""
-
-    did: tuple[str, ...]
-    state: str
-    rule: str
-    reason: str
-    alone: tuple[str, ...]
-    """What the person alone was told."""
-    public: tuple[str, ...]
-    """What everybody saw of the bot."""
-
-    @property
-    def words(self) -> str:
-        """The cell of the page."""
-        told = "".join(f', told alone: "{one}"' for one in self.alone)
-        if self.did:
-            return f"{', '.join(self.did)} ({self.rule}){told}"
-        told += "".join(f', told there: "{one}"' for one in self.public)
-        if self.state:
-            reason = _NAME.sub("", self.reason)
-            return f"{self.state}: {reason}{told}"
-        return f"nothing{told}"
 
 
 class Wire(Protocol):
@@ -149,6 +58,10 @@ class Wire(Protocol):
 
     def identity(self, person: str) -> str:
         """Return a person as the manifest names them, behind the platform's kind."""
+        ...
+
+    def roles(self) -> Sequence[str]:
+        """Return the platform's roles that are on the list."""
         ...
 
     def components(self) -> Sequence[ComponentTable]: ...
@@ -283,9 +196,11 @@ def manifest(wire: Wire, cells: Sequence[Cell]) -> dict[str, Any]:
         for role in ROLES[1:]
     }
     listed = tuple(f"stub:{c.channel}" for c in cells if c.place in {LISTED, LISTED_POSTS})
+    roles = tuple(f"stub:{one}" for one in wire.roles())
     found = wire.components()
     more = {"components": found} if found else {}
-    return {"access": Access(**lists, channels=listed), **more}
+    bots = tuple(f"stub:{wire.identity(c.person)}" for c in cells if c.way.act == "listed_bot")
+    return {"access": Access(**lists, channels=listed, roles=roles, bots=bots), **more}
 
 
 async def settled(stage: Stage, wire: Wire, helper: Cell, reached: Reached) -> None:
@@ -349,22 +264,3 @@ def _outcome(
         did.append("agent is told later")
     public = tuple(map(plain, wire.public(cell)[seen[cell] :]))
     return Outcome(tuple(did), state, rule, reason, tuple(map(plain, wire.alone(cell))), public)
-
-
-def plain(text: str) -> str:
-    """Return a text as people read it."""
-    return " ".join(text.replace("`", "").replace("\\", "").split())
-
-
-def table(wire: Wire, found: dict[Cell, Outcome], ways: Sequence[Way] = WAYS) -> str:
-    """Return the part of the page: a row for each kind of input and place, a column for a role."""
-    lines = [f"| what, where | {' | '.join(ROLES)} |", "|---" * (len(ROLES) + 1) + "|"]
-    for way in ways:
-        if way.act in wire.LACKS:
-            lines.append(f"| {way.title} | {wire.LACKS[way.act]}" + " |" * len(ROLES))
-        for place in way.places:
-            row = {c.role: o.words for c, o in found.items() if (c.way, c.place) == (way, place)}
-            if row:
-                cells = " | ".join(row[role] for role in ROLES)
-                lines.append(f"| {way.title}, {place} | {cells} |")
-    return "\n".join(lines) + "\n"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
 
-from admission.cells import WAYS, Cell, Outcome, Wire, outcomes
+from admission.cells import Wire, outcomes
 from admission.on_discord import DiscordWire
 from admission.on_slack import SlackWire
 from admission.on_telegram import TelegramHookWire, TelegramWire
+from admission.ways import WAYS, Cell, Outcome
 
 Seen: TypeAlias = tuple[Wire, dict[Cell, Outcome]]
 HOOKS: Final = tuple(way for way in WAYS if "hook" in way.act)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 
 import attrs
 
-from admission.cells import DIRECT, Cell
+from admission.ways import DIRECT, Cell
 from dragoman import Host, Secret
 from dragoman.manifest.model import ComponentTable
 from dragoman_discord.config import DiscordConfig
@@ -30,11 +30,15 @@ class DiscordWire:
     }
     fake: DiscordFake = attrs.field(factory=lambda: DiscordFake(heartbeat=0.5))
     guild: int = 0
+    role: int = 0
     used: list[Interaction] = attrs.field(factory=list)
 
     def open(self, host: Host) -> Any:
         token = Secret("env TOKEN", self.fake.token)
         return open_discord(DiscordConfig(token=token, api_url=self.fake.api), host)
+
+    def roles(self) -> Sequence[str]:
+        return (f"{self.guild}:{self.role}",)
 
     def components(self) -> Sequence[ComponentTable]:
         return ()
@@ -47,8 +51,10 @@ class DiscordWire:
 
     def meet(self, cell: Cell) -> None:
         self.guild = self.guild or self.fake.add_guild()
-        bot = cell.way.act in {"bot", "hook"}
-        person = self.fake.person(f"Person {cell.number}", bot=bot)
+        self.role = self.role or self.fake.add_role(self.guild, "staff")
+        person = self.fake.person(f"Person {cell.number}", bot="bot" in cell.way.act)
+        if cell.way.act == "member":
+            self.fake.give_role(self.guild, person, self.role)
         direct = cell.place == DIRECT
         cell.person = str(person)
         cell.channel = str(self.fake.dm(person) if direct else self.fake.add_channel(self.guild))
@@ -77,6 +83,9 @@ class DiscordWire:
 
     def message(self, cell: Cell, text: str = "hello", who: str = "") -> None:
         self._say(cell, self._named(cell, text), who)
+
+    def member(self, cell: Cell) -> None:
+        self.message(cell)
 
     def unnamed(self, cell: Cell) -> None:
         self._say(cell, "hello")
@@ -132,5 +141,9 @@ class DiscordWire:
     def bot(self, cell: Cell) -> None:
         self.message(cell)
 
+    def listed_bot(self, cell: Cell) -> None:
+        self.message(cell)
+
     def hook(self, cell: Cell) -> None:
-        self._say(cell, self._named(cell, "hello"), hook=int(cell.person))
+        """Write by a webhook under the id of a person, which none has."""
+        self._say(cell, self._named(cell, "hello"), hook=1)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import attrs
 
-from admission.cells import DIRECT, Cell
+from admission.ways import DIRECT, Cell
 from dragoman import Host, Secret
 from dragoman.manifest.model import ComponentTable
 from dragoman_slack.config import SlackConfig
@@ -20,6 +20,7 @@ class SlackWire:
     """An app in one workspace."""
 
     LACKS: ClassVar[dict[str, str]] = {
+        "member": "Slack tells of none",
         "post": "a message as any other",
         "anonymous": "Slack has none",
         "deep_link": "Slack has none",
@@ -36,6 +37,9 @@ class SlackWire:
             connections=1,
         )
         return open_slack(config, host)
+
+    def roles(self) -> Sequence[str]:
+        return ()
 
     def components(self) -> Sequence[ComponentTable]:
         return ()
@@ -134,6 +138,9 @@ class SlackWire:
 
     def bot(self, cell: Cell) -> None:
         self._enqueue(cell, {"user": cell.person, "bot_id": "B0OTHER"})
+
+    def listed_bot(self, cell: Cell) -> None:
+        self.bot(cell)
 
     def hook(self, cell: Cell) -> None:
         self._enqueue(cell, {"subtype": "bot_message", "bot_id": "B0HOOK", "username": "CI"})

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 import attrs
 import pytest
 
-from admission.cells import DIRECT, LISTED_POSTS, POSTS, Cell
+from admission.ways import DIRECT, LISTED_POSTS, POSTS, Cell
 from dragoman import Host, Secret
 from dragoman.manifest.model import ComponentTable
 from dragoman_http.config import HttpConfig
@@ -30,6 +30,7 @@ class TelegramWire:
     """A bot that polls."""
 
     LACKS: ClassVar[dict[str, str]] = {
+        "member": "Telegram tells of none",
         "slash": "the same as a command",
         "complete": "Telegram has none; see inline queries",
         "modal": "Telegram has none",
@@ -43,6 +44,9 @@ class TelegramWire:
     def config(self) -> TelegramConfig:
         token = Secret("env TOKEN", self.fake.token)
         return TelegramConfig(token=token, api_url=self.fake.url, poll_timeout=1, drafts=False)
+
+    def roles(self) -> Sequence[str]:
+        return ()
 
     def components(self) -> Sequence[ComponentTable]:
         return ()
@@ -147,6 +151,9 @@ class TelegramWire:
         chat = self.fake._world.chats[int(cell.channel)].json
         who = {"id": int(cell.person), "is_bot": True, "first_name": "Bot"}
         self.fake.enqueue(self._update(cell, {"from": who, "chat": chat}))
+
+    def listed_bot(self, cell: Cell) -> None:
+        self.bot(cell)
 
     def _update(self, cell: Cell, fields: dict[str, Any]) -> dict[str, Any]:
         text = f"@{USERNAME} hello"

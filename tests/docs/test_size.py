@@ -4,7 +4,7 @@ import ast
 import io
 import tokenize
 
-REACHED = 17_000
+REACHED = 18_500
 """Lines of code. The aim is 9,000: a rise has its reason in docs/decisions/size-of-core.md."""
 
 

@@ -13,6 +13,7 @@ COLUMNS = {
     "slack-openai": (),
     "telegram-claude": pytest.mark.proof,
 }
+TAKEN_BACK = {"openai": "the question about this call was taken back", "claude": "withdrawn"}
 LATE = "That is over. act: "
 
 
@@ -84,6 +85,8 @@ def test_what_is_stopped_while_it_waits_does_not_run(made, room):
     made.until_told(f"{LATE}cancelled.")
     made.wire.say(room, "do you remember?")
     made.until_said(room, "Yes.")
+    (told,) = made.results("eve")
+    assert TAKEN_BACK[made.runtime] in told
     assert made.acted("melt") == 0
 
 

@@ -113,6 +113,8 @@ def test_what_is_stopped_while_it_waits_does_not_run(chat):
     chat.until("Stopped.", f"{LATE}cancelled.")
     chat.type("do you remember?")
     chat.until("Yes.")
+    (told,) = chat.results("eve")
+    assert "taken back" in told
     assert chat.acted("melt") == 0
 
 

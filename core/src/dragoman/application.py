@@ -29,6 +29,7 @@ from dragoman.flow.fetched import Fetched, largest_of
 from dragoman.flow.intake import Intake
 from dragoman.flow.leases import Leases
 from dragoman.flow.pairing import Pairing
+from dragoman.flow.pastsessions import PastSessions
 from dragoman.flow.people import People
 from dragoman.flow.presses import Presses
 from dragoman.flow.recovery import Recovery, Starts, refuse_steering
@@ -318,7 +319,8 @@ class Application:
         on, freshness = self.manifest.access.pairing, self.manifest.limits.freshness
         pairing = Pairing(store, self.clock, people, outbox, on, freshness)
         admission = Admission(people, self.manifest.access, kinds, hooks, outbox.moves.names)
-        own = Control(store, self.clock, turns, kinds).runs | decisions.runs | pairing.runs
+        own = Control(store, self.clock, turns, kinds).runs | decisions.runs
+        own |= pairing.runs | choosing.runs(admission) | PastSessions(store, self.clock).runs
         return Door(
             store=store,
             clock=self.clock,
@@ -327,7 +329,7 @@ class Application:
             admission=admission,
             router=router,
             hooks=hooks,
-            commands=self._commands(own | choosing.runs(admission), store, log),
+            commands=self._commands(own, store, log),
             kinds=kinds,
             runtimes=runtimes,
             limits=self.manifest.limits,
@@ -335,8 +337,8 @@ class Application:
             outbox=outbox,
             presses=Presses(store, outbox),
             decisions=decisions,
-            choosing=choosing,
             pairing=pairing,
+            choosing=choosing,
             moves=outbox.moves,
             throttle=Throttle(self.clock, log, kinds, self.manifest.access, self.manifest.limits),
             changes=Changes(store, log, outbox, turns, outbox.moves),

@@ -151,9 +151,13 @@ class Finished:
 
 @attrs.frozen
 class Paused:
-    """The run waits for decisions on what it has asked; ``state`` resumes it, in any process."""
+    """The run waits for decisions on what it has asked; ``state`` resumes it, in any process.
+
+    Where somebody ends the turn instead, the session's records get ``withdrawn``.
+    """
 
     state: str = attrs.field(repr=False)
+    withdrawn: tuple[str, ...] = attrs.field(default=(), repr=False)
 
 
 @attrs.frozen

@@ -55,9 +55,11 @@ async def start_and_serve(path):
             assert items[-1] == f'"item {grant.inputs[0].id}"'
             await store.apply(scene.append(grant, "transcript", "answer"))
             await store.apply(scene.finish(grant))
-            reset = ops.Reset(session_id=grant.lease.session_id, event_id=await scene.received())
-            assert await store.apply(reset)
-            assert await store.read.records(grant.lease.session_id, "transcript", None) == []
+            reset = ops.Reset(
+                session_id=grant.lease.session_id, event_id=await scene.received(), now=NOW
+            )
+            fresh = await store.apply(reset)
+            assert await store.read.records(fresh, "transcript", None) == []
         served = time.process_time() - begun - started
     return started, served
 

@@ -117,9 +117,11 @@ STATEMENTS = {
     ops.Decide: 3,
     ops.ClearCard: 1,
     ops.Expire: 1,
-    ops.EndWaiting: 5,
+    ops.EndWaiting: 8,
     ops.Revoke: 1,
-    ops.Reset: 5,
+    ops.Reset: 7,
+    ops.Resume: 4,
+    ops.Rename: 1,
     ops.Renew: 1,
     ops.Recover: 7,
     ops.OpenPart: 2,
@@ -134,7 +136,7 @@ STATEMENTS = {
     ops.KeepCalls: 7,
     ops.MakeCode: 3,
     ops.Redeem: 6,
-    ops.SetRole: 10,
+    ops.SetRole: 13,
     ops.Link: 3,
     ops.Unlink: 1,
     ops.PutValue: 1,
@@ -210,9 +212,11 @@ async def test_a_reset_costs_the_same_however_long_the_session_is():
             def step():
                 steps[-1] += 1
 
-            reset = ops.Reset(session_id=grant.lease.session_id, event_id=await scene.received())
+            reset = ops.Reset(
+                session_id=grant.lease.session_id, event_id=await scene.received(), now=NOW
+            )
             await store.connections[0].set_progress_handler(step, 10)
-            assert await store.apply(reset) is True
+            assert await store.apply(reset)
             await store.connections[0].set_progress_handler(None, 0)
     assert steps[0] > 0
     assert steps[1] < 2 * steps[0]
@@ -257,6 +261,7 @@ async def test_queries_read_no_table_from_end_to_end():
             "moves": store.read.moves(),
             "event_of": store.read.event_of(session_id, 1),
             "session": store.read.session(scene.conversation("1"), "default", "echo"),
+            "sessions": store.read.sessions(session_id),
             "running": store.read.running(session_id),
             "busy": store.read.busy(scene.inbound().address),
             "oldest": store.read.oldest(NOW),

@@ -27,13 +27,15 @@ def whispered(fake: DiscordFake, room: tuple[int, int]) -> list[str]:
 
 
 async def test_fc_aut_03_who_is_turned_away_at_once_is_all_who_sees_it(
-    fake: DiscordFake, live: Any, inbox: Any, room: Any
+    fake: DiscordFake, live: Any, inbox: Any, room: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """FC-AUT-03: nothing is shown to others, not even that an answer comes."""
+    monkeypatch.setattr("dragoman_discord.interactions.DECIDED", 30.0)
     async with live() as bot:
         await fake.reached(lambda: fake.commands() == ["status", "stop"])
         used = fake.slash(*room, "status")
         [event] = await inbox.wait()
+        await bot.typing(event.address)  # a whole exchange later
         await bot.answer(event, NO)
     assert event.answerable
     assert used.answer == 4

@@ -94,6 +94,20 @@ async def test_the_model_is_told_why_a_call_was_not_run(
     assert not any(isinstance(event, ToolStarted) for event in rest)
 
 
+async def test_fc_apr_04_the_model_is_told_of_questions_that_were_taken_back(desk, scenario):
+    """FC-APR-04: by what core adds then; without it the history has calls without an output."""
+    events = await asked(desk, "erase both", "careful")
+    added = [json.loads(item) for item in events[-1].withdrawn]
+    assert [one["call_id"] for one in added] == [one.call_id for one in decided(events)]
+    desk.host.put(*added)
+    async with desk.open("careful") as runtime:
+        await desk.say(runtime, "say hello")
+    told = [one["content"] for one in desk.model.inputs()[-1] if one["role"] == "tool"]
+    assert len(told) == 2
+    assert all("taken back" in one for one in told)
+    assert scenario.SEEN == []
+
+
 async def test_calls_beside_the_one_that_asks_have_run(desk, scenario):
     """D9: and several that ask are each decided."""
     events = await asked(desk, "erase both", "careful")

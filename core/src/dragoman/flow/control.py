@@ -73,11 +73,11 @@ class Control:
         found, session_id = await self._cleared(given), given.session_id
         if not await self._down(session_id, found):
             return UNCONFIRMED + " The conversation goes on as it was." + _dropped(found)
-        fresh = not session_id or await self._store.apply(
-            Reset(session_id=session_id, event_id=given.stored.id)
-        )
-        if not fresh:
+        now = self._clock.now().timestamp()
+        reset = Reset(session_id=session_id, event_id=given.stored.id, now=now)
+        if session_id and not await self._store.apply(reset):
             return "Something new has begun here meanwhile, so the conversation goes on as it was."
+        self._turns.look()  # what waits goes along
         return "A new conversation begins." + _dropped(found)
 
     async def _down(self, session_id: str, found: Stopped) -> bool:

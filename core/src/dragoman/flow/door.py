@@ -82,8 +82,8 @@ class Door:
     _changes: Changes
     _presses: Presses
     _decisions: Decisions
-    _choosing: Choosing
     _pairing: Pairing
+    _choosing: Choosing
     _throttle: Throttle
 
     async def decide(self, stored: StoredEvent) -> None:

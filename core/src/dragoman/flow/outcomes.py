@@ -132,6 +132,7 @@ class Outcomes:
         operation = Pause(
             lease=turn.grant.lease,
             saved=end.state,
+            withdrawn=end.withdrawn,
             questions=tuple(questions),
             parts=parts,
             notices=tuple(notices),

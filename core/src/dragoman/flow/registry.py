@@ -74,7 +74,7 @@ OWN: Final = (
         "say which models may be chosen here, or choose one; `default` takes that back",
         arguments="[name]",
     ),
-    Entry("new", "begin a new conversation; what was said before is no longer used"),
+    Entry("new", "begin a new session; the one so far is set aside, and /resume goes back to it"),
     Entry(
         "pair",
         "let in whoever was shown a code; an owner may add `operator`",
@@ -82,6 +82,14 @@ OWN: Final = (
         arguments="code [operator]",
     ),
     Entry("profile", "say which profiles may be chosen here, or choose one", arguments="[name]"),
+    Entry("rename", "give this session a name", arguments="name"),
+    Entry(
+        "resume",
+        "go back to a session, by its number or the beginning of its id",
+        busy="refuse",
+        arguments="number",
+    ),
+    Entry("sessions", "list the sessions of this conversation", arguments="[words]"),
     Entry("status", "say what is going on here"),
     Entry("stop", "stop the answer that is being made, and what waits behind it"),
     Entry("whoami", "say who you are to this bot, and what you may"),

@@ -25,6 +25,9 @@ from dragoman.store.accounts import Unlink as Unlink
 from dragoman.store.requests import KeepCalls as KeepCalls
 from dragoman.store.requests import KeptCall as KeptCall
 from dragoman.store.requests import KeptCalls as KeptCalls
+from dragoman.store.shelving import Rename as Rename
+from dragoman.store.shelving import Reset as Reset
+from dragoman.store.shelving import Resume as Resume
 from dragoman.store.values import Adoption as Adoption
 from dragoman.store.values import Approval as Approval
 from dragoman.store.values import Card as Card
@@ -32,6 +35,7 @@ from dragoman.store.values import Delivery as Delivery
 from dragoman.store.values import Identity as Identity
 from dragoman.store.values import KnownPart as KnownPart
 from dragoman.store.values import Operation as Operation
+from dragoman.store.values import PastSession as PastSession
 from dragoman.store.values import Question as Question
 from dragoman.store.values import Said as Said
 from dragoman.store.values import StoredEvent as StoredEvent
@@ -235,19 +239,6 @@ class Stop(Operation[Stopped]):
 
 
 @attrs.frozen(kw_only=True)
-class Reset(Operation[bool]):
-    """Begin a new generation of all records of a session that runs no turn; answers whether.
-
-    What was noted before is not told any more. ``event_id`` is the event that asked for it, and the identity of the operation.
-    """
-
-    about: ClassVar[tuple[str, ...]] = ()
-
-    session_id: str
-    event_id: int
-
-
-@attrs.frozen(kw_only=True)
 class Finish(Operation[Ended]):
     """End a turn, settle its inputs, owe its reply, and go on with the session's next input.
 
@@ -285,7 +276,8 @@ class Pause(Operation[None]):
     """Let a turn wait for people: keep what its runtime ``saved``, owe what it has said, and ask.
 
     The turn goes on holding its session, without a lease. Rows that ``parts`` does not name end as
-    abandoned. ``notices`` show the questions, behind the parts.
+    abandoned. ``notices`` show the questions, behind the parts. ``withdrawn`` are items that the
+    session's records get if the turn is ended while it waits.
     """
 
     about: ClassVar[tuple[str, ...]] = ("lease.turn_id",)
@@ -293,6 +285,7 @@ class Pause(Operation[None]):
 
     lease: TurnLease
     saved: str = attrs.field(repr=False)
+    withdrawn: tuple[str, ...] = attrs.field(default=(), repr=False)
     questions: tuple[Question, ...] = attrs.field(validator=attrs.validators.min_len(1))
     parts: tuple[Part, ...] = ()
     notices: tuple[Delivery, ...] = ()

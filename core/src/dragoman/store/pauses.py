@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from dragoman.errors import StaleLease
@@ -9,7 +10,8 @@ from dragoman.states import ApprovalState, EventState, TurnState
 from dragoman.store.deliveries import insert_notices
 from dragoman.store.endings import account, owe_parts
 from dragoman.store.operations import EndWaiting, Pause
-from dragoman.store.transaction import Answer, Transaction
+from dragoman.store.records import NewRecords, insert_records
+from dragoman.store.transaction import Answer, Row, Transaction
 
 
 async def pause(tx: Transaction, batch: Sequence[Pause]) -> list[Answer]:
@@ -18,13 +20,17 @@ async def pause(tx: Transaction, batch: Sequence[Pause]) -> list[Answer]:
         row[0]
         for row in await tx.set(
             """
-            UPDATE agent_runs SET state = 'waiting', saved = j.value ->> 2
+            UPDATE agent_runs SET state = 'waiting', saved = j.value ->> 2,
+                withdrawn = j.value ->> 3
             FROM json_each(?) AS j
             WHERE agent_runs.id = j.value ->> 0 AND agent_runs.fence = j.value ->> 1
               AND agent_runs.state = 'running'
             RETURNING agent_runs.id
             """,
-            [(op.lease.turn_id, op.lease.fence, op.saved) for op in batch],
+            [
+                (op.lease.turn_id, op.lease.fence, op.saved, json.dumps(op.withdrawn))
+                for op in batch
+            ],
         )
     }
     live = [op for op in batch if op.lease.turn_id in paused]
@@ -123,6 +129,7 @@ async def end_waiting(tx: Transaction, batch: Sequence[EndWaiting]) -> list[Answ
         """,
         ended,
     )
+    await _take_back_questions(tx, ended)
     rows = await tx.set(
         f"""
         SELECT r.id FROM json_each(?) JOIN agent_runs AS r ON r.id = value ->> 0
@@ -133,3 +140,21 @@ async def end_waiting(tx: Transaction, batch: Sequence[EndWaiting]) -> list[Answ
     )
     known = {row[0] for row in rows}
     return [op.turn_id in known for op in batch]
+
+
+async def _take_back_questions(tx: Transaction, ended: Sequence[Row]) -> None:
+    """Let sessions know what their turns wait for no more, as the runtimes have said it."""
+    rows = await tx.set(
+        """
+        SELECT r.session_id, min(e.namespace), r.id, r.withdrawn
+        FROM json_each(?) JOIN agent_runs AS r ON r.id = value ->> 0
+        JOIN inbound_events AS e ON e.turn_id = r.id
+        WHERE r.withdrawn <> '[]' AND e.namespace <> '' GROUP BY r.id
+        """,
+        ended,
+    )
+    lists = [
+        NewRecords(session_id, namespace, f"withdrawn:{turn_id}", json.loads(items), turn_id)
+        for session_id, namespace, turn_id, items in rows
+    ]
+    await insert_records(tx, lists)

@@ -8,11 +8,11 @@ import attrs
 
 from dragoman.roles import Role
 from dragoman.store.operations import Identity
-from dragoman.store.past import Past
+from dragoman.store.shelved import Shelved
 
 
 @attrs.frozen
-class People(Past):
+class People(Shelved):
     """A part of `dragoman.store.reads.Reads`."""
 
     async def identities(self) -> Sequence[Identity]:

@@ -256,7 +256,8 @@ STEPS: Final[tuple[str, ...]] = (
     DROP INDEX approvals_decided;
     CREATE INDEX approvals_decided ON approvals (event_id) WHERE event_id IS NOT NULL;
     """,
-    # 10: accounts of people and what they may, one-time codes, sessions that are set aside
+    # 10: accounts of people and what they may, one-time codes, sessions that are set aside, and
+    # what a session is told of questions that are taken back
     """
     CREATE TABLE identities (
         identity TEXT NOT NULL PRIMARY KEY,
@@ -308,6 +309,10 @@ STEPS: Final[tuple[str, ...]] = (
         WHERE current = 1;
     CREATE INDEX sessions_of_conversation ON platform_sessions (conversation_id, profile, runtime);
     CREATE INDEX sessions_made_by ON platform_sessions (made_by) WHERE made_by IS NOT NULL;
+    ALTER TABLE agent_runs ADD COLUMN withdrawn TEXT;
+    CREATE INDEX runs_of_session ON agent_runs (session_id);
+    ALTER TABLE agent_runs ADD COLUMN undone_by INTEGER;
+    CREATE INDEX runs_undone ON agent_runs (undone_by) WHERE undone_by IS NOT NULL;
     """,
 )
 

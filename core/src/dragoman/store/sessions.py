@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import attrs
 
 from dragoman.keys import new_id
 from dragoman.store.codec import lane_column
-from dragoman.store.operations import Accept, Move, Reset, Stop, Stopped
-from dragoman.store.records import NewRecords, insert_records
+from dragoman.store.operations import Accept, Move, Stop, Stopped
 from dragoman.store.transaction import Answer, Transaction
 
 
@@ -131,42 +130,6 @@ async def stop(tx: Transaction, batch: Sequence[Stop]) -> list[Answer]:
     return [Stopped(turn_id=row[1] or "", dropped=row[2]) for row in found]
 
 
-async def reset(tx: Transaction, batch: Sequence[Reset]) -> list[Answer]:
-    """Begin new generations; what is there is kept, and not even looked at.
-
-    A list without a name says that it was done, also where there was nothing to begin anew.
-    """
-    rows = await tx.set(
-        """
-        SELECT value ->> 0, 'reset:' || (value ->> 1), EXISTS (
-            SELECT 1 FROM records AS r WHERE r.batch = 'reset:' || (value ->> 1)
-        ), EXISTS (
-            SELECT 1 FROM agent_runs AS r
-            WHERE r.session_id = value ->> 0 AND r.state IN ('running', 'waiting')
-        ) FROM json_each(?) ORDER BY key
-        """,
-        [(op.session_id, op.event_id) for op in batch],
-    )
-    free = {row[0]: row[1] for row in rows if not row[2] and not row[3]}
-    lists = {(session_id, "") for session_id in free} | await _lists(tx, free)
-    await insert_records(
-        tx,
-        [
-            NewRecords(session_id, namespace, free[session_id], (), None, fresh=True)
-            for session_id, namespace in sorted(lists)
-        ],
-    )
-    await tx.set(
-        """
-        UPDATE inbound_events SET state = 'ignored', reason = 'begun anew', item = NULL
-        FROM json_each(?) AS j WHERE inbound_events.session_id = j.value ->> 0
-          AND inbound_events.state = 'noted' AND inbound_events.id < j.value ->> 1
-        """,
-        [(op.session_id, op.event_id) for op in batch if op.session_id in free],
-    )
-    return [bool(row[2]) or not row[3] for row in rows]
-
-
 async def move(tx: Transaction, batch: Sequence[Move]) -> list[Answer]:
     """Let keys of the new ids lead to the conversations of the old ones; what is known stays."""
     rows = [(op.platform, op.workspace, op.old, op.new) for op in batch]
@@ -199,20 +162,3 @@ async def move(tx: Transaction, batch: Sequence[Move]) -> list[Answer]:
         fresh,
     )
     return [bool(fresh) for _ in batch]
-
-
-async def _lists(tx: Transaction, sessions: Iterable[str]) -> set[tuple[str, str]]:
-    """Return the names of sessions' lists, by one step through the index for each of them."""
-    following = "SELECT min(r.namespace) FROM records AS r WHERE r.session_id ="
-    rows = await tx.set(
-        f"""
-        WITH RECURSIVE names (session_id, namespace) AS (
-            SELECT value ->> 0, ({following} value ->> 0) FROM json_each(?)
-            UNION ALL
-            SELECT n.session_id, ({following} n.session_id AND r.namespace > n.namespace)
-            FROM names AS n WHERE n.namespace IS NOT NULL
-        ) SELECT session_id, namespace FROM names WHERE namespace IS NOT NULL
-        """,
-        [(session_id,) for session_id in sessions],
-    )
-    return {(row[0], row[1]) for row in rows}

@@ -152,10 +152,11 @@ async def _go_on(tx: Transaction, claims: Sequence[Claim]) -> dict[str, TurnGran
     wished = {claim.session_id: claim.adoption for claim in claims}
     rows = await tx.set(
         """
-        UPDATE agent_runs SET state = 'running', fence = fence + 1, owner = j.value ->> 2,
-            lease_until = j.value ->> 3
+        UPDATE agent_runs INDEXED BY one_turn_per_session SET state = 'running',
+            fence = fence + 1, owner = j.value ->> 2, lease_until = j.value ->> 3
         FROM json_each(?) AS j
         WHERE agent_runs.session_id = j.value ->> 1 AND agent_runs.state = 'waiting'
+          AND agent_runs.state IN ('running', 'waiting')
           AND NOT EXISTS (
             SELECT 1 FROM approvals AS a WHERE a.turn_id = agent_runs.id AND a.verdict = 'open'
         ) AND NOT EXISTS (

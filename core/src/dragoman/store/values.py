@@ -197,6 +197,22 @@ class Card:
     name: str = ""
 
 
+@attrs.frozen(kw_only=True)
+class PastSession:
+    """A session of a conversation. ``number`` counts them from one, by their beginnings.
+
+    ``words`` is its first message, ``used_at`` when its newest turn began, or else itself (UTC,
+    seconds).
+    """
+
+    id: str
+    number: int
+    title: str = attrs.field(repr=False)
+    words: str = attrs.field(repr=False)
+    used_at: float
+    current: bool
+
+
 @attrs.frozen
 class Identity:
     """An account of a person, named as in the manifest, ``kind:id``.

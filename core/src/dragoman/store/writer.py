@@ -22,6 +22,7 @@ from dragoman.store import (
     pauses,
     records,
     sessions,
+    shelf,
     turns,
 )
 from dragoman.store import operations as ops
@@ -52,7 +53,9 @@ EXECUTORS: Final[dict[type[Operation[Any]], Executor]] = {
     ops.ClearCard: approvals.clear_card,
     ops.Expire: approvals.expire,
     ops.Revoke: approvals.revoke,
-    ops.Reset: sessions.reset,
+    ops.Reset: shelf.reset,
+    ops.Resume: shelf.resume,
+    ops.Rename: shelf.rename,
     ops.Adopt: turns.adopt,
     ops.Post: deliveries.post,
     ops.BeginSend: deliveries.begin_send,

@@ -26,6 +26,7 @@ from dragoman.testing.store_past import PastSuite
 from dragoman.testing.store_rows import contents
 from dragoman.testing.store_samples import SAMPLES
 from dragoman.testing.store_scene import NOW, OpenStore, Scene, together
+from dragoman.testing.store_shelf import ShelfSuite
 from dragoman.testing.store_waiting import WaitingSuite
 
 __all__ = ["NOW", "SAMPLES", "OpenStore", "Scene", "StoreSuite", "together"]
@@ -36,7 +37,7 @@ _each_fenced = pytest.mark.parametrize("kind", _FENCED, ids=lambda kind: kind.__
 
 
 @pytest.mark.anyio
-class StoreSuite(WaitingSuite, PastSuite, AgainSuite, DecidingSuite, AccountsSuite):
+class StoreSuite(WaitingSuite, PastSuite, AgainSuite, DecidingSuite, AccountsSuite, ShelfSuite):
     """Subclass it and supply ``open_store``."""
 
     quick: ClassVar[int] = 50

@@ -56,7 +56,7 @@ class Choices:
 
     def session(self) -> str:
         """Choose a session."""
-        return self.one(list(self.model.sessions.values()))
+        return self.one(list(self.model.sessions))
 
     def lease(self) -> ops.TurnLease:
         """Choose a lease: mostly one that holds, else one that ended or was never given."""

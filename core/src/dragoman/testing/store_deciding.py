@@ -98,6 +98,25 @@ class DecidingSuite:
             await store.apply(scene.decide(here))
             assert list(await store.read.open_in([lane])) == []
 
+    @pytest.mark.parametrize("ended", [True, False])
+    async def test_a_session_is_told_what_is_taken_back(
+        self, open_store: OpenStore, ended: bool
+    ) -> None:
+        """FC-APR-04: once, before what is said next, and only where the turn was still waiting."""
+        async with open_store() as store:
+            scene = Scene(store)
+            grant = await scene.running()
+            pause = attrs.evolve(scene.pause(grant), withdrawn=("one", "two"))
+            await store.apply(pause)
+            if not ended:
+                await store.apply(scene.decide(pause))
+                adopt = ops.Adopt(session_id=grant.lease.session_id, adoption=scene.adoption())
+                assert await store.apply(adopt)
+            wish = ops.EndWaiting(turn_id=grant.lease.turn_id, detail="stopped", now=NOW)
+            assert [await store.apply(wish) for _ in range(2)] == [ended] * 2
+            items = await store.read.records(grant.lease.session_id, "transcript", None)
+            assert items[1:] == (["one", "two"] if ended else [])
+
 
 async def _asked(store: SqliteStore, scene: Scene, *, channel: str = "1") -> ops.Pause:
     """Let a turn ask about one call, with a card; return its pause."""

@@ -45,6 +45,7 @@ class Draws(AccountDraws):
             kinds += [(1, self.move)]
         if self.model.sessions:
             kinds += [(4, self.adopt), (1, self.reset), (2, self.note)]
+            kinds += [(2, self.resume), (1, self.rename)]
         if self.model.turns:
             often = 4 if self.running() else 1
             kinds += [(often, self.finish), (often, self.append), (often, self.open_part)]
@@ -113,8 +114,8 @@ class Draws(AccountDraws):
         sessions = [
             id_
             for key, number in self.model.keys.items()
-            for (of, _, _), id_ in self.model.sessions.items()
-            if of == number and key.channel == event.inbound.address.channel
+            for id_, session in self.model.sessions.items()
+            if session.key[0] == number and key.channel == event.inbound.address.channel
         ]
         return ops.Stop(
             session_id=self.one([*sessions, ""]),
@@ -185,7 +186,17 @@ class Draws(AccountDraws):
 
     def reset(self) -> ops.Reset:
         """Somebody wants to begin anew."""
-        return ops.Reset(session_id=self.session(), event_id=self.event())
+        now = self.data.draw(TIMES)
+        return ops.Reset(session_id=self.session(), event_id=self.event(), now=now)
+
+    def resume(self) -> ops.Resume:
+        """Somebody goes back to another session, or (wrongly) to another's."""
+        wanted = self.one([self.session(), self.session(), "sess_none"])
+        return ops.Resume(session_id=self.session(), wanted=wanted, event_id=self.event())
+
+    def rename(self) -> ops.Rename:
+        """A session gets another name."""
+        return ops.Rename(session_id=self.session(), title=self.data.draw(TEXTS))
 
     def finish(self) -> ops.Finish:
         """A turn ends: with parts that were shown, further parts, or none."""
@@ -262,6 +273,7 @@ class Draws(AccountDraws):
         return ops.Pause(
             lease=lease,
             saved=self.data.draw(TEXTS),
+            withdrawn=tuple(self.data.draw(st.lists(TEXTS, max_size=2))),
             questions=tuple(
                 ops.Question(
                     id=self.name("ask"),

@@ -28,12 +28,12 @@ from dragoman.testing.store_model_rows import (
     ModelledCall,
     ModelQuestion,
     ModelRecord,
+    ModelSession,
     ModelTurn,
+    SessionKey,
 )
 
 KeyT = TypeVar("KeyT")
-SessionKey = tuple[int, str, str]
-"""A conversation's number, profile and runtime."""
 
 
 @attrs.define(eq=False)
@@ -59,7 +59,7 @@ class StoreModel:
     """By actor."""
     identities: dict[str, ModelIdentity] = attrs.field(factory=dict)
     values: dict[tuple[str, str], str] = attrs.field(factory=dict)
-    sessions: dict[SessionKey, str] = attrs.field(factory=dict)
+    sessions: dict[str, ModelSession] = attrs.field(factory=dict)
     keys: dict[ConversationKey, int] = attrs.field(factory=dict)
     """Which conversation each key leads to, by a number of the model's own."""
     conversations: dict[int, str] = attrs.field(factory=dict)
@@ -93,7 +93,16 @@ class StoreModel:
 
     def session_key(self, session_id: str) -> SessionKey:
         """Return what a session is the session of."""
-        return next(key for key, id_ in self.sessions.items() if id_ == session_id)
+        return self.sessions[session_id].key
+
+    def current(self, key: SessionKey) -> str:
+        """Return the session that is current, if there is one."""
+        found = (id_ for id_, one in self.sessions.items() if one.key == key and one.current)
+        return next(found, "")
+
+    def used(self, session_id: str) -> list[ModelTurn]:
+        """Return the turns of a session, as they began."""
+        return [turn for turn in self.turns.values() if turn.session_id == session_id]
 
     def open_turn(self, session_id: str) -> ModelTurn | None:
         """Return the turn that holds a session."""
@@ -145,7 +154,7 @@ class StoreModel:
     def _free(self) -> list[str]:
         waiting = {
             session_id: queued[0].id
-            for session_id in self.sessions.values()
+            for session_id in self.sessions
             if (queued := self.queued(session_id)) and not self.open_turn(session_id)
         }
         return sorted(waiting, key=lambda session_id: waiting[session_id])

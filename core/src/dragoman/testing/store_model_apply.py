@@ -12,6 +12,7 @@ from dragoman.testing import store_model_accounts as accounts
 from dragoman.testing import store_model_deliveries as deliveries
 from dragoman.testing import store_model_events as events
 from dragoman.testing import store_model_pauses as pauses
+from dragoman.testing import store_model_sessions as sessions
 from dragoman.testing import store_model_turns as turns
 from dragoman.testing.store_model import StoreModel
 from dragoman.testing.store_model_recovery import recover
@@ -33,7 +34,9 @@ _RULES: Final[dict[type[ops.Operation[Any]], Callable[[StoreModel, Any, Any], An
     ops.Expire: pauses.expire,
     ops.Revoke: pauses.revoke,
     ops.Renew: turns.renew,
-    ops.Reset: turns.reset,
+    ops.Reset: sessions.reset,
+    ops.Resume: sessions.resume,
+    ops.Rename: sessions.rename,
     ops.AppendRecords: turns.append_records,
     ops.KeepCalls: turns.keep_calls,
     ops.BeginTool: turns.begin_tool,

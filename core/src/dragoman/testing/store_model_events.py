@@ -7,8 +7,8 @@ import attrs
 from dragoman.messages import Inbound
 from dragoman.states import EVENT_EDGES, EventState
 from dragoman.store import operations as ops
-from dragoman.testing.store_model import StoreModel, learn
-from dragoman.testing.store_model_rows import ModelEvent
+from dragoman.testing.store_model import StoreModel
+from dragoman.testing.store_model_rows import ModelEvent, ModelSession
 
 _OPEN = {EventState.RECEIVED, EventState.HELD, EventState.QUEUED}
 
@@ -78,7 +78,9 @@ def accept(model: StoreModel, op: ops.Accept, answer: ops.Accepted) -> ops.Accep
     if event.undecided:
         number = model.keys.setdefault(op.conversation, len(model.keys))
         session = (number, op.profile, op.runtime)
-        event.session_id = learn(model.sessions, session, answer.session_id)
+        event.session_id = model.current(session) or answer.session_id
+        model.sessions.setdefault(event.session_id, ModelSession(session))
+        assert model.session_key(event.session_id) == session
         event.rule, event.namespace = op.rule, op.namespace
         event.item = op.item if op.namespace else ""
         event.inbound = op.inbound or event.inbound

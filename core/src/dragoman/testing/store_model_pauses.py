@@ -82,7 +82,7 @@ def pause(model: StoreModel, op: ops.Pause, _: object) -> None:
     if turn.state is not TurnState.RUNNING:
         return
     turn.move(TurnState.WAITING)
-    turn.saved = op.saved
+    turn.saved, turn.withdrawn = op.saved, op.withdrawn
     account(model, op)
     settle_parts(model, op)
     for notice in op.notices:
@@ -160,6 +160,9 @@ def end_waiting(model: StoreModel, op: ops.EndWaiting, _: object) -> bool:
             event.move(EventState.REFUSED, op.detail)
             event.item = ""
         _abandon(model.parts(op.turn_id))
+        if named := [one.namespace for one in model.inputs(op.turn_id) if one.namespace]:
+            name, batch = (turn.session_id, min(named)), f"withdrawn:{op.turn_id}"
+            model.append(name, batch, turn.withdrawn, op.turn_id, fresh=False)
     ended = (TurnState.CANCELLED, op.detail, op.now)
     return turn is not None and (turn.state, turn.detail, turn.ended_at) == ended
 

@@ -50,6 +50,20 @@ class ModelEvent:
         return ops.StoredEvent(self.id, self.inbound, self.received_at)
 
 
+SessionKey = tuple[int, str, str]
+"""A conversation's number, profile and runtime."""
+
+
+@attrs.define(eq=False)
+class ModelSession:
+    """A session; of those with one ``key``, one is current."""
+
+    key: SessionKey
+    title: str = ""
+    current: bool = True
+    made_by: int | None = None
+
+
 @attrs.define(eq=False)
 class ModelTurn:
     """A turn, and the session it holds while it is open."""
@@ -68,6 +82,8 @@ class ModelTurn:
     """By model."""
     saved: str | None = None
     """What a pause has kept, until something is done that cannot be repeated."""
+    withdrawn: tuple[str, ...] = ()
+    """What the session is told where the newest pause is ended."""
 
     def move(self, state: TurnState) -> None:
         """Change the state, along an edge."""

@@ -64,23 +64,6 @@ def renew(model: StoreModel, op: ops.Renew, _: object) -> tuple[str, ...]:
     return tuple(sorted(mine))
 
 
-def reset(model: StoreModel, op: ops.Reset, _: object) -> bool:
-    """Begin new generations of a free session's lists; an unnamed one says that it was done."""
-    batch = f"reset:{op.event_id}"
-    if model.has_batch(batch):
-        return True
-    if model.open_turn(op.session_id):
-        return False
-    names = {name for name, rows in model.records.items() if name[0] == op.session_id and rows}
-    for name in names | {(op.session_id, "")}:
-        model.append(name, batch, (), "", fresh=True)
-    for noted in model.noted(op.session_id):
-        if noted.id < op.event_id:
-            noted.move(EventState.IGNORED, "begun anew")
-            noted.item = ""
-    return True
-
-
 def append_records(model: StoreModel, op: ops.AppendRecords, _: object) -> None:
     """Add a batch that is new."""
     model.turns[op.lease.turn_id].saved = None

@@ -127,7 +127,7 @@ class PastSuite:
             before = await note(scene, session)
             asked = await scene.received()
             after = await note(scene, session)
-            await store.apply(ops.Reset(session_id=session, event_id=asked))
+            await store.apply(ops.Reset(session_id=session, event_id=asked, now=NOW))
             states = await event_states(store)
             assert (states[before], states[after]) == ("ignored", "noted")
 

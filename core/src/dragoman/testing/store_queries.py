@@ -36,19 +36,35 @@ async def check_queries(store: SqliteStore, model: StoreModel) -> None:
 
 async def _check_sessions(store: SqliteStore, model: StoreModel) -> None:
     for key, number in model.keys.items():
-        found = {name: id_ for name, id_ in model.sessions.items() if name[0] == number}
-        for (_, profile, runtime), session_id in found.items():
+        found = {one.key: id_ for id_, one in model.sessions.items() if one.current}
+        for (of, profile, runtime), session_id in found.items():
+            if of != number:
+                continue
             assert await store.read.session(key, profile, runtime) == session_id
             told = [(each.id, each.item) for each in model.noted(session_id)[::-1][:2]]
             notes = await store.read.notes(key, profile, runtime, 2)
             assert [(note[0], note[3]) for note in notes] == told
     assert {row[2]: row[3] for row in await store.read.moves()} == model.moves
-    for session_id in model.sessions.values():
+    for session_id in model.sessions:
+        await _check_past(store, model, session_id)
         turn = model.open_turn(session_id)
         running = (turn.wish.turn_id, turn.wish.now) if turn else None
         assert await store.read.running(session_id) == running
         queued = [event.stored for event in model.queued(session_id)]
         assert list(await store.read.queued(session_id, 100)) == queued
+
+
+async def _check_past(store: SqliteStore, model: StoreModel, session_id: str) -> None:
+    """All sessions of the conversation are listed in which something was said, or will be."""
+    key = model.session_key(session_id)
+    listed = await store.read.sessions(session_id)
+    assert {(one.id, one.title, one.current) for one in listed} == {
+        (id_, one.title, one.current)
+        for id_, one in model.sessions.items()
+        if one.key == key and (one.current or model.used(id_))
+    }
+    assert [one.current for one in listed] == [True, *[False] * (len(listed) - 1)]
+    assert sorted(one.number for one in listed) == list(range(1, len(listed) + 1))
 
 
 async def _check_waiting(store: SqliteStore, model: StoreModel) -> None:
@@ -111,7 +127,7 @@ async def _check_questions(store: SqliteStore, model: StoreModel) -> None:
     undecided = [one for one in model.questions.values() if one.verdict is ApprovalState.OPEN]
     asked = {one.question.id: model.approval(one) for one in undecided}
     assert {one.question.id: one for one in await read.open_questions()} == asked
-    for session_id in model.sessions.values():
+    for session_id in model.sessions:
         found = [one.question.id for one in await read.open_questions(session_id)]
         mine = [one for one in asked.values() if one.session_id == session_id]
         assert sorted(found) == sorted(one.question.id for one in mine)
@@ -166,7 +182,7 @@ def _card(model: StoreModel, one: ModelQuestion) -> ops.Card:
 
 
 async def _check_records(store: SqliteStore, model: StoreModel) -> None:
-    for session_id in model.sessions.values():
+    for session_id in model.sessions:
         for namespace in ("transcript", "state"):
             items = model.items(session_id, namespace)
             assert list(await store.read.records(session_id, namespace, None)) == items

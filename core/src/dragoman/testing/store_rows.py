@@ -77,6 +77,7 @@ async def check_rows(store: SqliteStore, model: StoreModel) -> None:
     await _check_open_turns(store)
     await _check_events(store, model)
     await _check_turns(store, model)
+    await _check_sessions(store, model)
     await _check_deliveries(store, model)
     await _check_records(store, model)
     await _check_calls(store, model)
@@ -102,6 +103,16 @@ async def _check_events(store: SqliteStore, model: StoreModel) -> None:
             event.item,
         )
         for event in model.events.values()
+    )
+
+
+async def _check_sessions(store: SqliteStore, model: StoreModel) -> None:
+    """Of the sessions of a conversation, profile and runtime one is current, and as before."""
+    assert await _rows(
+        store, "SELECT id, profile, runtime, title, current, made_by FROM platform_sessions"
+    ) == _sorted(
+        (id_, *one.key[1:], one.title, int(one.current), one.made_by)
+        for id_, one in model.sessions.items()
     )
 
 

@@ -71,8 +71,20 @@ async def _stop(scene: Scene) -> ops.Stop:
 
 async def _reset(scene: Scene) -> ops.Reset:
     grant = await scene.running()
-    await scene.store.apply(scene.finish(grant))
-    return ops.Reset(session_id=grant.lease.session_id, event_id=await scene.received())
+    await scene.store.apply(scene.finish(grant, next_turn=False))
+    event_id = await scene.received()
+    return ops.Reset(session_id=grant.lease.session_id, event_id=event_id, now=NOW)
+
+
+async def _resume(scene: Scene) -> ops.Resume:
+    reset = await _reset(scene)
+    fresh, event_id = await scene.store.apply(reset), await scene.received()
+    return ops.Resume(session_id=fresh, wanted=reset.session_id, event_id=event_id)
+
+
+async def _rename(scene: Scene) -> ops.Rename:
+    grant = await scene.running()
+    return ops.Rename(session_id=grant.lease.session_id, title="about cats")
 
 
 async def _finish(scene: Scene) -> ops.Finish:
@@ -238,6 +250,8 @@ SAMPLES: Final[dict[type[ops.Operation[Any]], Sample]] = {
     ops.EndWaiting: Sample(_end_waiting),
     ops.Revoke: Sample(_revoke, lambda _: False),
     ops.Reset: Sample(_reset),
+    ops.Resume: Sample(_resume),
+    ops.Rename: Sample(_rename),
     ops.Renew: Sample(_renew),
     ops.Recover: Sample(_recover, lambda _: ops.Recovered()),
     ops.OpenPart: Sample(_open_part),

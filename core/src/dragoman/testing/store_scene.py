@@ -129,6 +129,7 @@ class Scene:
         return ops.Pause(
             lease=grant.lease,
             saved="a state",
+            withdrawn=("not run",),
             questions=tuple(
                 ops.Question(
                     id=new_id("ask"),

@@ -1,4 +1,4 @@
-"""The store's contract for what waits: held, merged, stopped, collected, absorbed, begun anew."""
+"""The store's contract for what waits: held, merged, stopped, collected, absorbed."""
 
 from __future__ import annotations
 
@@ -251,40 +251,6 @@ class WaitingSuite:
                 await store.apply(finish)
                 event = await event_reason(store, grant.inputs[0].id)
                 assert event == ("refused", detail or state.value)
-
-    async def test_a_reset_begins_every_list_anew(self, open_store: OpenStore) -> None:
-        """What was said is kept, and no more read; other sessions keep theirs."""
-        async with open_store() as store:
-            scene = Scene(store)
-            for channel in ("1", "2"):
-                grant = await scene.running(channel=channel)
-                await store.apply(scene.append(grant, "notes", "note"))
-                reset = ops.Reset(session_id=grant.lease.session_id, event_id=grant.inputs[0].id)
-                assert await store.apply(reset) is False, "it runs a turn"
-                await store.apply(scene.finish(grant))
-            kept = len((await contents(store))["records"])
-            assert await store.apply(reset) is True
-            read = store.read.records
-            assert len((await contents(store))["records"]) > kept
-            assert await read(reset.session_id, "transcript", None) == []
-            assert await read(reset.session_id, "notes", None) == []
-            other = await store.read.session(scene.conversation("1"), "default", "echo")
-            assert other is not None
-            assert len(await read(other, "notes", None)) == 1
-
-    async def test_a_reset_is_done_once(self, open_store: OpenStore) -> None:
-        """Asking again spares what was said since, also where there had been nothing to reset."""
-        async with open_store() as store:
-            scene = Scene(store)
-            session_id = await scene.queued()
-            reset = ops.Reset(session_id=session_id, event_id=await scene.received())
-            assert await together(store, reset, reset) == [True, True]
-            grant = await store.apply(ops.Adopt(session_id=session_id, adoption=scene.adoption()))
-            assert grant is not None
-            assert await store.apply(reset) is True, "it was done before the turn"
-            await store.apply(scene.finish(grant))
-            assert await store.apply(reset) is True
-            assert len(await store.read.records(session_id, "transcript", None)) == 1
 
 
 async def event_reason(store: SqliteStore, event_id: int) -> tuple[str, str]:

@@ -24,6 +24,7 @@ from dragoman import (
     TextBlock,
 )
 from dragoman.runtimes import refusal
+from dragoman_openai import history
 from dragoman_openai.graph import Graph
 
 if TYPE_CHECKING:
@@ -69,6 +70,22 @@ def questions(result: RunResultStreaming) -> list[ApprovalRequested]:
         ApprovalRequested(call_of(item), str(item.name), str(item.arguments or "{}"))
         for item in result.interruptions
     ]
+
+
+def withdrawn(result: RunResultStreaming) -> tuple[str, ...]:
+    """Return what the history gets, which has the calls, if the questions are taken back."""
+    return tuple(
+        history.encode(
+            {
+                "type": "function_call_output",
+                "call_id": question.call_id,
+                "output": refusal(
+                    Decision(question.call_id, question.tool, ApprovalState.CANCELLED)
+                ),
+            }
+        )
+        for question in questions(result)
+    )
 
 
 def save(result: RunResultStreaming, graph: Graph, held: Sequence[TextBlock], model: str) -> Saved:

@@ -246,7 +246,7 @@ class TurnRun:
         state = pauses.save(result, self.graph, held, self._model).text()
         for question in pauses.questions(result):
             self.feed.put(question)
-        return Paused(state)
+        return Paused(state, pauses.withdrawn(result))
 
     def _show(self, event: RunEvent) -> None:
         """Pass an event on; text that is judged at its end waits for the verdict."""
