@@ -41,8 +41,8 @@ class Choosing:
 
     def _counts(self, name: str, value: str) -> bool:
         """Whether a choice can still count. Which profiles a place is offered, its route will say."""
-        *_, what, profile = json.loads(name)
-        found = self._router.profiles.get(profile)
+        _, _, _, _, what, *of = json.loads(name)
+        found = self._router.profiles.get(of[0]) if of else None
         return what != MODEL or value == "" or (found is not None and value in found.models)
 
     async def routed(self, event: Inbound, routed: Routed) -> Routed:
