@@ -189,6 +189,7 @@ class Application:
 
         health.back = services.outbox.connected
         health.commands = services.door.chat_commands
+        health.command_names = services.door.command_names
         for name in assembly.platforms:
             tasks.start_soon(connect, name)
 

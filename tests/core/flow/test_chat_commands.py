@@ -293,6 +293,7 @@ async def test_a_command_that_waits_is_carried_out_by_the_next_process(tmp_path)
     [
         ("/dice", {}, "8", NOT_ADMITTED, "refused"),
         ("/nothing", {}, "8", NOT_ADMITTED, "refused"),
+        ("/pair", {}, "8", NOT_ADMITTED, "refused"),
         ("/dice", {"role": Role.OPERATOR}, "7", NOT_YOURS, "refused"),
         ("/nothing", {}, "7", "", "handled"),
         ("/dice", {}, "7", None, "handled"),
@@ -301,10 +302,10 @@ async def test_a_command_that_waits_is_carried_out_by_the_next_process(tmp_path)
 @pytest.mark.parametrize("answers", [True, False])
 async def test_fc_aut_03_who_may_not_is_told_so_alone(text, rules, user, told, state, answers):
     """FC-AUT-03: a command that waits for a word gets one that only its giver sees, whatever it
-    names; where the platform has no such word, strangers get none."""
+    names; where the platform has no such word, strangers get none. Nor is it a way to a code."""
     plugin = Commanding(commands={"dice": dice, "nothing": says_nothing}, rules=rules)
     plugin.platform().capabilities = can(answers=answers)
-    async with gateway(plugin, access=Access(users=("stub:7",))) as stage:
+    async with gateway(plugin, access=Access(users=("stub:7",), pairing=True)) as stage:
         await stage.platform.say(text, user=user, answerable=True)
         await stage.until_final()
         await stage.quiet()

@@ -148,6 +148,11 @@ class Door:
         """The commands that everybody may give who is let in, each with its line of help."""
         return [(entry.name, entry.help) for entry in self._commands.listed()]
 
+    @property
+    def command_names(self) -> frozenset[str]:
+        """The names of all commands."""
+        return frozenset(entry.name for entry in self._commands.listed(Role.OWNER))
+
     def is_command(self, event: Inbound) -> bool:
         """Whether an event is a command, and so never waits for more."""
         return self._commands.is_command(event)
