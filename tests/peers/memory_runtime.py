@@ -317,7 +317,13 @@ class MemoryRuntime:
     config: ModelConfig
     make: Callable[..., MemoryRun] = MemoryRun
     capabilities = RuntimeCapabilities(
-        stream=True, resume=True, approve=True, steer=True, journal=True, models=True
+        stream=True,
+        resume=True,
+        approve=True,
+        steer=True,
+        journal=True,
+        models=True,
+        history=(SPACE,),
     )
 
     def encode_input(self, message: TurnInput) -> EncodedInput | None:

@@ -28,6 +28,7 @@ from suite_mutants import Mutants, names_of
 
 pytestmark = pytest.mark.anyio
 MUTANTS = Mutants()
+TAKEN_OUT = "test_what_is_taken_out_of_a_history_is_unknown"
 
 
 @MUTANTS.fails("test_a_turn_ends_once")
@@ -229,12 +230,22 @@ class ChokesOnHalves(MemoryRun):
     "test_a_call_and_its_result_reach_the_next_turn",
     "test_what_was_taken_in_is_remembered_once",
     "test_a_turn_that_went_on_is_remembered",
+    TAKEN_OUT,
     *CUTS,
 )
 class ForgetsEverything(MemoryRun):
     async def history(self):
         lines = await super().history()
         return lines[-len(self.request.inputs) :]
+
+
+@MUTANTS.fails(TAKEN_OUT)
+class RemembersWhatIsTakenOut(MemoryRun):
+    async def history(self):
+        lines = await super().history()
+        known = self.runtime.__dict__.setdefault("known", {}).setdefault(self.host.session.id, [])
+        known[:] = lines if lines[: len(known)] == known else [*known, lines[-1]]
+        return list(known)
 
 
 @MUTANTS.fails(f"{EARLIER}[True]")

@@ -53,6 +53,28 @@ async def test_d4_what_a_failed_turn_said_is_told_with_the_next(desk, service, o
 
 
 @pytest.mark.parametrize("way", CHAINS)
+async def test_b11_a_chain_forks_before_what_is_taken_back(desk, service, opened, way):
+    """B11: the service is told to go on from the response before that turn."""
+    async with opened(continuation=way) as runtime:
+        await desk.again(runtime, "say hello", 0)
+        kept = {name: list(each.generations[-1]) for name, each in desk.host.spaces.items()}
+        await desk.again(runtime, "weather", 1)
+        assert set(desk.host.spaces) <= set(runtime.capabilities.history)
+        first = next(call for call in service.calls if past(call))
+        for name, items in kept.items():
+            desk.host.records(name).generations[-1] = items
+        await desk.again(runtime, "and again", 2)
+    assert given(service) == ["and again"]
+    assert past(service.calls[-1]) == past(first)
+
+
+async def test_b11_a_conversation_of_the_service_takes_nothing_back(opened):
+    """B11: its items are there whatever the records say; so the runtime names no history."""
+    async with opened(continuation="conversation") as runtime:
+        assert runtime.capabilities.history == ()
+
+
+@pytest.mark.parametrize("way", CHAINS)
 async def test_d4_a_turn_that_runs_again_goes_on_from_the_stored_response(
     desk, service, opened, way
 ):
