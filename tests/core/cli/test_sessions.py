@@ -49,6 +49,7 @@ def test_sessions_are_listed_by_their_last_turn(crowd):
         "profile": "default",
         "runtime": "echo",
         "state": "failed",
+        "current": "yes",
         "turns": 1,
         "last_turn_at": "2026-03-04T05:06:08.000+00:00",
     }

@@ -23,7 +23,8 @@ _LIST: Final = """
             WHERE r.session_id = s.id AND r.state IN ('running', 'waiting')),
         (SELECT 'queued' FROM inbound_events AS e
             WHERE e.session_id = s.id AND e.state = 'queued' LIMIT 1),
-        n.state, 'new') AS state, coalesce(n.turns, 0) AS turns, n.at AS last_turn_at
+        n.state, 'new') AS state, iif(s.current, 'yes', '') AS current,
+        coalesce(n.turns, 0) AS turns, n.at AS last_turn_at
     FROM platform_sessions AS s LEFT JOIN newest AS n ON n.session_id = s.id
     WHERE (:platform IS NULL OR EXISTS (SELECT 1 FROM conversation_keys AS k
             WHERE k.conversation_id = s.conversation_id AND k.platform = :platform))
