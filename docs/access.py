@@ -44,7 +44,7 @@ that it does not have, are left to others. Commands that only operators may give
 * **Bots**, webhooks and whoever writes in the name of a group are not people. Nothing of them is let \
 in, in listed places neither, unless `[access] bots` names them by their id: then they may talk. No \
 command and no decision is taken from them, and `bot_messages` in ten minutes are the most that each \
-gets answered in a channel, until a person says something there. What the account says itself is \
+gets answered in a channel, until a person says something there; after a `/stop` it is nothing. What the account says itself is \
 never let in. On Telegram, what is written in the name of a group or channel is named as \
 `telegram:chat:-100…`.
 * **Limits** hold for whom the rules let in: `person_rate` messages of a person and `conversation_rate` \

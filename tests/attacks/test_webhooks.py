@@ -159,7 +159,7 @@ async def test_fc_aut_06_unsigned_interactions_reach_nobody(
         (stamped | {"X-Signature-Ed25519": ""}, {"type": 1}, 401),
         (stamped | {"X-Signature-Ed25519": "00" * 64}, {"type": 1}, 401),
         (stamped | {"X-Signature-Ed25519": "no hex"}, {"type": 2, "data": {"name": "stop"}}, 401),
-        ({}, {"type": 1, "x": "x" * (50 << 20)}, 413),
+        ({}, {"type": 1, "x": "x" * (2 << 20)}, 413),
     ]
     with DiscordFake(heartbeat=0.5) as fake:
         config = DiscordConfig(

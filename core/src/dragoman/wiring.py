@@ -197,7 +197,10 @@ class Wiring:
         pairing = Pairing(self.store, self.clock, people, outbox, access.pairing, limits.freshness)
         admission = Admission(people, access, kinds, self.hooks, outbox.moves.names)
         own = Control(self.store, self.clock, turns, kinds).runs | decisions.runs | pairing.runs
-        own |= choosing.runs(admission) | PastSessions(self.store, self.clock).runs
+        own |= (
+            choosing.runs(admission)
+            | PastSessions(self.store, self.clock, self.assembly.runtimes).runs
+        )
         return Door(
             store=self.store,
             clock=self.clock,

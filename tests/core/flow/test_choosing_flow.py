@@ -152,6 +152,15 @@ async def test_a_choice_of_a_channel_is_that_of_its_threads_unless_they_have_the
         assert await answers(stage, "d", **group) == "fast -: d"
 
 
+async def test_a_thread_may_be_called_as_what_is_chosen(tmp_path):
+    path = tmp_path / "store.db"
+    where = {"place": Place.GROUP, "user": "9", "thread": "model"}
+    async with gateway(**manifest("fast"), store=path) as stage:
+        await answers(stage, "/profile fast", **where)
+    async with gateway(**manifest("fast"), store=path) as stage:
+        assert await answers(stage, "a", **where) == "fast -: a"
+
+
 async def test_a_route_of_a_person_does_not_end_what_was_chosen_for_the_place():
     made = manifest("fast")
     made["routes"] += (Route(profile="deep", user="7"),)

@@ -4,6 +4,7 @@ import itertools
 from datetime import UTC, datetime
 
 import anyio
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -228,3 +229,28 @@ async def test_sessions_that_span_threads_take_events_in_order_of_receipt():
         await stage.platform.say("second", thread="quick", place=Place.GROUP)
         await stage.until_final()
         assert [one.inputs[0].text for one in stage.runtime.requests] == ["first", "second"]
+
+
+few = st.sampled_from([None, "1", "2"])
+
+
+@given(
+    st.lists(st.builds(dict, **dict.fromkeys(FIELDS, few)), max_size=8),
+    st.builds(dict, **{name: st.sampled_from("12") for name in FIELDS}),
+    st.lists(st.sampled_from("12"), max_size=2),
+    st.randoms(),
+)
+def test_what_a_manifest_may_say_has_one_meaning(written, where, within, random):
+    """A7: routes that are not the same never claim an event with the same right; a channel and
+    what holds it are told apart by which is nearer."""
+    routes = {tuple(keys.values()): Route(profile=str(n), **keys) for n, keys in enumerate(written)}
+    profiles = {"default": Profile(runtime="r")}
+    profiles |= {route.profile: Profile(runtime="r") for route in routes.values()}
+    event = attrs.evolve(_inbound(**where), within=tuple(within))
+    chosen = set()
+    for _ in range(3):
+        order = list(routes.values())
+        random.shuffle(order)
+        found = Router.of(Manifest(routes=tuple(order), profiles=profiles)).choose(event)
+        chosen.add(found.name)
+    assert len(chosen) == 1

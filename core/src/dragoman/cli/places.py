@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import attrs
@@ -32,26 +32,10 @@ def add_place(parser: argparse.ArgumentParser) -> None:
 
 @attrs.frozen
 class Found:
-    """A place, the table of its platform, and what was heard there last."""
+    """A place, and what was heard there last."""
 
-    table: ComponentTable
     address: Address
     last: Inbound | None
-
-    @property
-    def kind(self) -> str:
-        """The kind of its platform."""
-        return kind_of(self.table)
-
-
-def kind_of(table: ComponentTable) -> str:
-    """Return the kind of a platform: the plugin it is made of."""
-    return table.plugin.partition(":")[0]
-
-
-def platforms_of(manifest: Manifest) -> Mapping[str, ComponentTable]:
-    """Return the tables of platforms, by their ids."""
-    return {table.id: table for table in manifest.components if table.kind == "platforms"}
 
 
 async def find(args: argparse.Namespace, manifest: Manifest, store: Visit, moves: Moves) -> Found:
@@ -60,7 +44,7 @@ async def find(args: argparse.Namespace, manifest: Manifest, store: Visit, moves
     Raises `dragoman.ManifestError` for a platform that is not there, and for what is no id.
     """
     platform, channel, thread = _parts(args.place)
-    platforms = platforms_of(manifest)
+    platforms = {table.id: table for table in manifest.components if table.kind == "platforms"}
     if platform not in platforms:
         names = ", ".join(platforms) or "none"
         raise ManifestError([f"no [platforms.{platform}] in {args.manifest}; there are: {names}"])
@@ -75,12 +59,12 @@ async def find(args: argparse.Namespace, manifest: Manifest, store: Visit, moves
         address = attrs.evolve(address, workspace=workspace, place=last.address.place)
     elif args.group or as_person:
         address = attrs.evolve(address, place=Place.GROUP)
-    return Found(table, moves.now(address), last)
+    return Found(moves.now(address), last)
 
 
 def _wrong(table: ComponentTable, id_: str, list_name: str) -> str:
     """Return why this is no id of a channel, or none of a person and so of no direct messages."""
-    kind, check = kind_of(table), getattr(type(table.config), "check_id", None)
+    kind, check = table.plugin.partition(":")[0], getattr(type(table.config), "check_id", None)
     try:
         access_entry(f"{kind}:{id_}", list_name, {kind: check})
     except UnusableError as error:

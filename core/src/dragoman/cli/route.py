@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
-from dragoman.cli.places import Found, add_place, find, kind_of, platforms_of
+from dragoman.cli.places import Found, add_place, find
 from dragoman.cli.tracing import add_manifest, store_file, with_manifest
 from dragoman.clock import SystemClock
 from dragoman.errors import ManifestError
 from dragoman.flow.admission import Admission, Admitted
 from dragoman.flow.choices import PROFILE, Choices
-from dragoman.flow.people import People, identity_of
+from dragoman.flow.people import People
 from dragoman.flow.routing import Routed, Router, names_of
 from dragoman.logs import logger
 from dragoman.manifest.document import Document, open_document
@@ -77,7 +77,7 @@ async def _asked(
         await moves.load()
         found = await find(args, manifest, store, moves)
         hooks = HookTable.compile([], timeout=1, clock=SystemClock(), log=log, admit_by=frozenset())
-        kinds = {name: kind_of(table) for name, table in platforms_of(manifest).items()}
+        kinds = manifest.kinds
         people, choices = People(store, kinds), Choices(store, moves.names)
         await people.load()
         await choices.load()
@@ -95,7 +95,7 @@ async def _asked(
         lines = [*explaining.why(event, routed)]
         answered = False
         if routed is not None:
-            answered, said = await explaining.person(event, found.kind, routed)
+            answered, said = await explaining.person(event, routed)
             lines += [said, *await explaining.session(event, routed)]
     if any(table.kind == "extensions" for table in manifest.components):
         lines.append(("plugins", _OF_PLUGINS))
@@ -149,9 +149,7 @@ class _Explaining:
             yield "chosen", f"with /profile, instead of {routed.offered[0]}"
         yield "offered", ", ".join(routed.offered)
 
-    async def person(
-        self, event: Inbound, kind: str, routed: Routed
-    ) -> tuple[bool, tuple[str, str]]:
+    async def person(self, event: Inbound, routed: Routed) -> tuple[bool, tuple[str, str]]:
         """Return whether somebody is let in, and say by which rule and as what."""
         if not event.sender.id and not self.manifest.access.channels:
             return True, ("person", "nobody was named: say --user ID")
@@ -162,7 +160,7 @@ class _Explaining:
             for one in senders
         ]
         sender, found = next((one for one in asked if one[1].allowed), asked[-1])
-        who = identity_of(kind, sender) if sender.id else "anybody"
+        who = self.people.identity(attrs.evolve(event, sender=sender)) if sender.id else "anybody"
         return found.allowed, ("person", f"{who}: {self._let_in(found)}")
 
     def _let_in(self, found: Admitted) -> str:

@@ -41,8 +41,8 @@ class Choosing:
 
     def _counts(self, name: str, value: str) -> bool:
         """Whether a choice can still count. Which profiles a place is offered, its route will say."""
-        *_, what, profile = json.loads(name)
-        found = self._router.profiles.get(profile)
+        _, _, _, _, what, *of = json.loads(name)
+        found = self._router.profiles.get(of[0]) if of else None
         return what != MODEL or value == "" or (found is not None and value in found.models)
 
     async def routed(self, event: Inbound, routed: Routed) -> Routed:
@@ -83,7 +83,8 @@ class Choosing:
             return f"There is no such profile here. You can choose among {_listed(offered)}."
         if name == routed.name:
             return f"`{name}` answers here already."
-        if await self._store.read.busy(event.address):
+        read = self._store.read
+        if await read.busy(event.address) or await read.running(given.session_id):
             return BUSY
         await self._choices.choose(event.address, name, routed.offered[0], PROFILE)
         return (

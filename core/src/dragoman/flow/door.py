@@ -197,16 +197,17 @@ class Door:
             return await self.end(stored, excess.state, excess.reason, entry.rule, excess.notice)
         return await (self._command(stored, call, entry) if call else self._say(stored, entry))
 
-    async def _say(self, stored: StoredEvent, entry: Entry) -> None:
-        """Hand a message to its session."""
-        event, routed, rule = stored.inbound, entry.routed, entry.rule
+    async def _say(self, stored: StoredEvent, entry: Entry, said: Inbound | None = None) -> None:
+        """Hand a message to its session; it may say something else than what was received."""
+        event, routed, rule = said or stored.inbound, entry.routed, entry.rule
         text = await self.changed(event, routed)
         if isinstance(text, Drop):
             await self.refuse(stored, text.reason, rule)
         elif not await self._join(stored, text, routed):
+            again = said.notes if said else ()
             key = self._people.conversation(event, routed.profile.scope)
             noted, notes = await self._changes.notes(event, key, routed)
-            event = attrs.evolve(event, text=text, notes=notes)
+            event = attrs.evolve(event, text=text, notes=(*again, *notes))
             await self._admit(stored, event, noted, routed, rule)
 
     async def _admit(
@@ -298,7 +299,7 @@ class Door:
         )
         done = await self._commands.run(given)
         if done.said:
-            return await self._say(attrs.evolve(stored, inbound=done.said), entry)
+            return await self._say(stored, entry, done.said)
         if done.state is EventState.RECEIVED:
             return self._turns.afterwards(given.session_id, partial(self.decide, stored))
         return await self.end(stored, done.state, done.reason, entry.rule, done.shown)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
 
 import attrs
 
 from dragoman.keys import Scope
+from dragoman.manifest.ids import SPECIFICITY
 from dragoman.manifest.model import Manifest, Profile, Route
 from dragoman.messages import Address, Inbound, Lane, Place
-
-KEYS: Final = ("user", "thread", "channel", "workspace", "platform")
-"""What a route may name, most telling first."""
 
 
 @attrs.frozen
@@ -30,13 +27,15 @@ class Routed:
 
 def specificity(route: Route) -> tuple[bool, bool, bool, bool, bool]:
     """Return what a route names, most telling first; the greater tuple wins."""
-    user, thread, channel, workspace, platform = (getattr(route, key) is not None for key in KEYS)
+    user, thread, channel, workspace, platform = (
+        getattr(route, key) is not None for key in SPECIFICITY
+    )
     return user, thread, channel, workspace, platform
 
 
 def names_of(route: Route) -> list[str]:
     """Return the keys that a route names, most telling first."""
-    return [key for key in KEYS if getattr(route, key) is not None]
+    return [key for key in SPECIFICITY if getattr(route, key) is not None]
 
 
 @attrs.frozen

@@ -17,6 +17,8 @@ CheckId: TypeAlias = Callable[[str, str], str | None]
 
 ACCESS_LISTS: Final = ("owners", "operators", "users", "roles", "channels", "bots")
 ROUTE_IDS: Final = ("workspace", "channel", "thread", "user")
+SPECIFICITY: Final = ("user", "thread", "channel", "workspace", "platform")
+"""What a route may name, most telling first."""
 
 _NUMBER: Final = re.compile(r"-?[0-9]+")
 _KIND: Final = re.compile(r"[a-z][a-z0-9_-]*")

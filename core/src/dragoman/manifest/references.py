@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final
 
 from dragoman.manifest.document import Document
-from dragoman.manifest.ids import ACCESS_LISTS, ROUTE_IDS, access_entry, route_id
+from dragoman.manifest.ids import ACCESS_LISTS, ROUTE_IDS, SPECIFICITY, access_entry, route_id
 from dragoman.manifest.model import Access, Profile, Route
 from dragoman.manifest.problems import UnusableError, each, expect, suggest
 from dragoman.manifest.structure import ReadField
@@ -14,8 +14,6 @@ from dragoman.manifest.tables import Tables, check_table_id
 
 _USERS: Final = {"runtimes": "runtime", "memories": "memory"}
 """The key of a profile that names a table, for each kind of table that only profiles use."""
-
-_SPECIFICITY: Final = ("user", "thread", "channel", "workspace", "platform")
 
 
 def field_readers(tables: Tables) -> dict[tuple[type, str], ReadField]:
@@ -128,14 +126,15 @@ def _check_routes(document: Document) -> None:
 
     Routes are compared as the tuple (user, thread, channel, workspace, platform) of "is set"
     flags, user highest. Two routes with different flags are ordered by that tuple. Two with the
-    same flags and different values never match one event. So a conflict is only possible between
-    routes with the same keys and the same values, and that is an error.
+    same flags and different values never match one event, unless one names a channel and the other
+    what holds it, of which the nearer counts. So a conflict is only possible between routes with
+    the same keys and the same values, and that is an error.
     """
     routes = document.raw.get("routes")
     first: dict[tuple[str | None, ...], int] = {}
     for index, raw in enumerate(routes if isinstance(routes, list) else []):
         if isinstance(raw, dict):
-            values = (raw.get(key) for key in _SPECIFICITY)
+            values = (raw.get(key) for key in SPECIFICITY)
             matched = tuple(None if each is None else str(each).strip() for each in values)
             other = first.setdefault(matched, index)
             if other != index:
