@@ -36,22 +36,22 @@ has none.
 author is let in by this list alone.
 * **A plugin** may refuse anything. It lets somebody in only where `[access] admit_by` names it.
 * **A profile** may let in fewer than the deployment: `allow`.
+* **Codes** (`[access] pairing`) answer a stranger's direct message where the manifest says so; who \
+is let in by one is a user, or an operator where an owner says so.
 * **In groups** the bot answers what speaks to it: a message that names it or replies to it, a command \
-that names it, one that everybody may give whom it lets in, or whatever is said with `trigger = \
-"all"`. Other bots' commands, and those that it does not have, are left to others: only a \
-command with the bot's name, or one in its menu, is its own. Commands that only operators may give \
-are in no menu, so in Telegram groups they need the bot's name.
+that it has, or whatever is said with `trigger = "all"`. Commands that name another bot, and those \
+that it does not have, are left to others. Commands that only operators may give are in no menu.
 * **Bots**, webhooks and whoever writes in the name of a group are not people. Nothing of them is let \
 in, in listed places neither, unless `[access] bots` names them by their id: then they may talk. No \
 command and no decision is taken from them, and `bot_messages` in ten minutes are the most that each \
-gets answered in a channel, until a person says something there. What the account says itself is \
+gets answered in a channel, until a person says something there; after a `/stop` it is nothing. What the account says itself is \
 never let in. On Telegram, what is written in the name of a group or channel is named as \
 `telegram:chat:-100…`.
 * **Limits** hold for whom the rules let in: `person_rate` messages of a person and `conversation_rate` \
 in a channel or thread within a minute. More is refused, which is said once in a minute. `/stop`, \
 `/approve`, `/deny` and the buttons of questions always work.
 
-Whoever is not let in gets silence, so that nobody learns from an answer that there is somebody to \
+Otherwise whoever is not let in gets silence, so that nobody learns from an answer that there is somebody to \
 ask. Only what waits for a word of its own gets one, which nobody else sees: a button, a form, a \
 slash command. It is the same word whatever was asked for. What somebody is still writing is completed \
 for nobody.

@@ -105,7 +105,7 @@ class SlackWire:
         self.fake.slash(cell.channel, cell.person, "/dragoman", "probe")
 
     def operators_slash(self, cell: Cell) -> None:
-        self.fake.slash(cell.channel, cell.person, "/dragoman", "/manage")
+        self.fake.slash(cell.channel, cell.person, "/dragoman", "manage")
 
     def complete(self, cell: Cell) -> None:
         asked = {"action_id": "dragoman:0", "block_id": "dragoman", "value": "x"}

@@ -66,6 +66,10 @@ async def test_fc_lop_01_two_bots_that_answer_each_other_come_to_an_end(
         await attack.until_ended(8)
         bot_says(wire, who, "ok again")
         assert (await attack.until_ended(9))[-1][1] == "answered"
+        wire.say(wire.rooms[0], "/stop")
+        await attack.until_ended(10)
+        bot_says(wire, who, "ok all the same")
+        assert (await attack.until_ended(11))[-1][1:] == ("ignored", BOT_TOO_MANY)
 
 
 @WHERE_BOTS_HEAR_BOTS

@@ -12,7 +12,7 @@ import pytest
 
 from dragoman import FetchedFile, FileUnavailable, Finished, TextBlock
 from dragoman.manifest.ids import access_entry, route_id
-from dragoman.manifest.model import Access
+from dragoman.manifest.model import Access, Profile, Route
 from dragoman.manifest.problems import UnusableError
 from dragoman.manifest.tables import check_table_id
 from peers.wires import ADA, DiscordWire, SlackWire, TelegramWire
@@ -43,7 +43,7 @@ async def test_fc_aut_01_a_name_that_changed_hands_opens_nothing(target: Any, wi
     """FC-AUT-01: nor does one that looks the same; whoever gave it up goes on."""
     stranger, ada = wire.people[1], wire.people[ADA]
     room = wire.rooms[0]
-    only_ada = f"stub:{wire.users[ADA].partition(':')[2]}"
+    only_ada = listed(wire, ADA)
     async with target(access=Access(owners=(only_ada,))) as attack:
         for number, name in enumerate((OWNER, "Ada", "ada", "\u0410da", "Ada\u200b", only_ada), 1):
             people_say(wire, room, stranger, name)
@@ -82,6 +82,36 @@ def test_no_profile_looks_like_another_one(name: str) -> None:
     """FC-PRF-01: names of profiles are of few letters, so that no two look the same."""
     with pytest.raises(UnusableError):
         check_table_id(name)
+
+
+async def test_fc_prf_01_a_name_that_looks_alike_is_no_profile(target: Any, wire: Any) -> None:
+    """FC-PRF-01: nor is the one that only owners are answered by, whoever calls it by its name."""
+    profiles = {
+        "default": Profile(runtime="scripted"),
+        "admin": Profile(runtime="scripted", allow=("owners",)),
+        "help": Profile(runtime="scripted"),
+    }
+    routes = (Route(profile="default", profiles=("admin", "help")),)
+    room, names = wire.rooms[0], [*LOOK_ALIKES[:2], "admin", "*"]
+    access = Access(operators=(listed(wire, ADA),))
+    async with target(profiles=profiles, routes=routes, access=access) as attack:
+        for number, name in enumerate(names, 1):
+            wire.say(room, f"/profile {name}")
+            await attack.until_ended(number)
+        wire.say(room, "hello")
+        await attack.until_ended(len(names) + 1)
+        assert [one.profile for one in attack.stage.runtime.requests] == ["default"]
+        assert (
+            await attack.stage.rows("SELECT * FROM component_values WHERE component = 'choices'")
+            == []
+        )
+        ends = {(state, reason) for _, state, reason in (await attack.events())[:-1]}
+        assert ends == {("handled", "command /profile")}
+
+
+def listed(wire: Any, who: int) -> str:
+    """Return how a list of the gateway names somebody."""
+    return f"stub:{wire.users[who].partition(':')[2]}"
 
 
 NAMES = [

@@ -14,12 +14,15 @@ import pytest
 import dragoman_http
 from dragoman import Secret
 from dragoman.manifest.model import Access, ComponentTable
+from dragoman_discord.config import DiscordConfig
+from dragoman_discord.platform import open_discord
 from dragoman_http.config import HttpConfig
 from dragoman_slack.config import SlackConfig
 from dragoman_slack.platform import open_slack
 from dragoman_telegram.config import TelegramConfig
 from dragoman_telegram.platform import open_telegram
 from dragoman_telegram.webhook import LARGEST
+from peers.discord_fake import DiscordFake
 from peers.process import free_port
 from peers.slack_fake import SlackFake
 from peers.telegram_fake import TelegramFake
@@ -141,4 +144,34 @@ async def test_fc_aut_06_unsigned_events_reach_nobody(
                 assert (answer.status_code, answer.content) == (401, b"")
             lines = [one for one in caplog.messages if "without Slack's signature" in one]
             assert len(lines) == 2
+            assert await stage.states("inbound_events") == []
+
+
+async def test_fc_aut_06_unsigned_interactions_reach_nobody(
+    on_platform: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """FC-AUT-06: not even a ping is answered, by which an address is tried out; old and huge ones
+    are the same."""
+    now = str(int(time.time()))
+    stamped = {"X-Signature-Timestamp": now}
+    forged: list[tuple[dict[str, str], Any, int]] = [
+        ({}, {"type": 1}, 401),
+        (stamped | {"X-Signature-Ed25519": ""}, {"type": 1}, 401),
+        (stamped | {"X-Signature-Ed25519": "00" * 64}, {"type": 1}, 401),
+        (stamped | {"X-Signature-Ed25519": "no hex"}, {"type": 2, "data": {"name": "stop"}}, 401),
+        ({}, {"type": 1, "x": "x" * (2 << 20)}, 413),
+    ]
+    with DiscordFake(heartbeat=0.5) as fake:
+        config = DiscordConfig(
+            token=Secret("env TOKEN", fake.token),
+            api_url=fake.api,
+            interactions_key=fake.verify_key,
+        )
+        plugin = on_platform(lambda host: open_discord(config, host))
+        async with listening(plugin, "stub:1") as (stage, web):
+            for headers, body, status in forged:
+                answer = await web.post("/discord/stub/interactions", json=body, headers=headers)
+                assert (answer.status_code, answer.content) == (status, b"")
+            lines = [one for one in caplog.messages if "request" in one and "refused" in one]
+            assert len(lines) == len(forged)
             assert await stage.states("inbound_events") == []

@@ -64,6 +64,7 @@ def test_what_is_denied_does_not_run(made, room):
     assert (made.acted("sand"), made.acted("saw")) == (0, 0)
 
 
+@pytest.mark.proof
 def test_what_nobody_decides_in_time_does_not_run(made):
     """FC-APR-04: the model is told that nobody refused, and who comes late that it is over."""
     (card,) = made.ask(made.hasty, "dot", "weld")
@@ -90,6 +91,7 @@ def test_what_is_stopped_while_it_waits_does_not_run(made, room):
     assert made.acted("melt") == 0
 
 
+@pytest.mark.proof
 def test_two_cards_pressed_in_reverse_order_are_told_apart(made, room):
     """B12, FC-APR-05: each decides about its own act. Claude asks about one thing at a time, so
     there the two are of two conversations."""

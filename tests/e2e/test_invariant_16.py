@@ -36,7 +36,7 @@ from stage import UNLIMITED, Stage, can, gateway, table
 pytestmark = pytest.mark.anyio
 
 PLATFORMS: Final = ("one", "two", "three")
-VERBS: Final = ("look", "read", "note", "fail", "recall", "plain", "look", "recall")
+VERBS: Final = ("look", "read", "note", "recall", "pry", "plain", "fail", "look", "recall")
 
 
 @attrs.frozen
@@ -75,6 +75,7 @@ def owners(people: str) -> Iterator[Owner]:
 def model() -> Iterator[Puppeteer]:
     USED.clear()
     owners_agent.KEPT.clear()
+    owners_agent.FILES.clear()
     with Puppeteer() as server:
         yield server
 
@@ -129,7 +130,7 @@ async def talk(stage: Stage, owner: Owner, verbs: Sequence[str]) -> None:
             user=person,
             place=owner.place,
             native_id=name,
-            attachments=[file] if verb == "read" else (),
+            attachments=[file] if verb in {"read", "pry"} else (),
         )
         await answered(stage, name)
 

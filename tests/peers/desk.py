@@ -169,6 +169,11 @@ class Desk:
         """Wait until the bot has said something."""
         until(lambda: any(text in one.text for one in self.wire.shown(room)))
 
+    def until_more(self, room: str, messages: int) -> None:
+        """Wait until the bot has more messages in a room than these, and all are there."""
+        until(lambda: len(self.wire.shown(room)) > messages)
+        self.until_sent()
+
     def until_ended(self, room: str, *outcomes: str) -> None:
         """Wait until the cards of a room say these outcomes, and none has buttons."""
 
@@ -226,8 +231,8 @@ def plain(text: str) -> str:
 
 
 @contextmanager
-def desk(folder: Path, wire: Wire, runtime: str) -> Iterator[Desk]:
-    """Run it. Ben is an owner, who may decide about what Ada wants."""
+def desk(folder: Path, wire: Wire, runtime: str, tables: str = "") -> Iterator[Desk]:
+    """Run it, with further tables. Ben is an owner, who may decide about what Ada wants."""
     write_agent(folder)
     hasty, *free = wire.rooms
     ada, ben = wire.users
@@ -236,8 +241,8 @@ def desk(folder: Path, wire: Wire, runtime: str) -> Iterator[Desk]:
     with ExitStack() as stack:
         stack.enter_context(wire.fake)
         model = stack.enter_context(SERVERS[runtime]())
-        text = manifest(runtime, model.base_url, wire.tables, access + route)
-        environment: Mapping[str, str] = wire.environment | {"MODEL_KEY": "sk-ant-dummy"}
+        text = manifest(runtime, model.base_url, wire.tables, access + route + tables)
+        environment: Mapping[str, str] = wire.environment | {"MODEL_KEY": f"sk-ant-{0:032}"}
         gateway = stack.enter_context(Gateway(folder, text, environment))
         until(wire.connected)
         yield Desk(wire, model, gateway, runtime, hasty, iter(free))

@@ -23,6 +23,8 @@ PERSONAS: dict[str, str] = {}
 """By profile."""
 USED: list[tuple[str, str]] = []
 """Every call of `look_up`: the session that its context names, and what the model asked for."""
+FILES: dict[str, str] = {}
+"""The reference of somebody's file, by what is theirs."""
 KEPT: dict[str, str] = {}
 """What `look_up` knows, by session: what was last asked for there."""
 
@@ -75,7 +77,11 @@ def steps(items: Sequence[Any]) -> Sequence[Say | Use]:
             return [Use("recall", {"query": "the note"})]
         case "read":
             [reference] = re.findall(r"^\[document ([0-9.]+)", text, re.MULTILINE)
+            FILES[token] = reference
             return [Use("read_file", {"reference": reference})]
+        case "pry":
+            others = [each for other, each in FILES.items() if other != token]
+            return [Use("read_file", {"reference": others[-1] if others else "1.1"})]
     return [Say(("heard ", token))]
 
 

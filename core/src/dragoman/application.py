@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from typing import Final
 
 import anyio
@@ -14,47 +13,22 @@ import attrs
 from anyio.abc import TaskGroup, TaskStatus
 
 from dragoman.assembly import Assembly, Opener, open_store, unserved
-from dragoman.bell import answer
 from dragoman.clock import Clock, SystemClock
-from dragoman.flow.admission import Admission
-from dragoman.flow.cards import Cards
-from dragoman.flow.changes import Changes
-from dragoman.flow.choices import Choices
-from dragoman.flow.choosing import Choosing
-from dragoman.flow.commands import Commands
-from dragoman.flow.control import Control
-from dragoman.flow.decisions import Decisions
-from dragoman.flow.door import Door
-from dragoman.flow.fetched import Fetched, largest_of
+from dragoman.flow.fetched import largest_of
 from dragoman.flow.intake import Intake
 from dragoman.flow.leases import Leases
-from dragoman.flow.pairing import Pairing
-from dragoman.flow.pastsessions import PastSessions
-from dragoman.flow.people import People
-from dragoman.flow.presses import Presses
 from dragoman.flow.recovery import Recovery, Starts, refuse_steering
-from dragoman.flow.registry import Run
-from dragoman.flow.routing import Router
-from dragoman.flow.sinks import SinkFan
 from dragoman.flow.supervise import Supervisor
-from dragoman.flow.throttle import Throttle
-from dragoman.flow.turn import TurnRunner
-from dragoman.flow.turns import Turns
 from dragoman.health import Health
 from dragoman.hookspecs import PlatformStatus
 from dragoman.logs import bound, logger
 from dragoman.manifest.model import Manifest
-from dragoman.outbox.attempt import Exit
-from dragoman.outbox.cosmetics import Cosmetics
-from dragoman.outbox.files import Files
-from dragoman.outbox.limits import Limits
-from dragoman.outbox.moves import Moves
-from dragoman.outbox.outbox import Outbox
 from dragoman.plugins.catalogue import Catalogue
 from dragoman.plugins.hooktable import HookTable
-from dragoman.protocols import Platform, Runtime
+from dragoman.protocols import Platform
 from dragoman.secret import Redactor
 from dragoman.store.protocol import Store
+from dragoman.wiring import Services, Wiring
 
 FLUSH_SECONDS: Final = 5.0
 """How long a stop waits for replies that are being sent."""
@@ -135,9 +109,18 @@ class Application:
         starts = Starts(store, self.clock, self.manifest.limits.restarts)
         recovery = Recovery(self.manifest, assembly, store, self.clock, log)
         again = await recovery.settle(leases, resume=await starts.begin(log))
-        async with self._services(
-            store=store, assembly=assembly, hooks=hooks, leases=leases, log=log
-        ) as services:
+        wiring = Wiring(
+            manifest=self.manifest,
+            catalogue=self.catalogue,
+            redactor=self.redactor,
+            clock=self.clock,
+            store=store,
+            assembly=assembly,
+            hooks=hooks,
+            leases=leases,
+            log=log,
+        )
+        async with wiring.running() as services:
             services.turns.resume(again)
             await hooks.started()
             async with anyio.create_task_group() as connections:
@@ -157,209 +140,11 @@ class Application:
             await self._wind_down(services, hooks, log)
         await starts.end()
 
-    @asynccontextmanager
-    async def _services(
-        self,
-        *,
-        store: Store,
-        assembly: Assembly,
-        hooks: HookTable,
-        leases: Leases,
-        log: logging.Logger,
-    ) -> AsyncIterator[_Services]:
-        """Run what outlives the connections: outbox, sinks, turns and leases."""
-        moves = Moves(store, log)
-        await moves.load()
-        router = Router.of(self.manifest, moves.names)
-        choosing = Choosing(store, log, router, Choices(store, moves.names))
-        await choosing.load()
-        async with anyio.create_task_group() as tasks:
-            outbox = await self._outbox(store, assembly, tasks, moves, log)
-            sinks = SinkFan(assembly.sinks, tasks, log)
-            runner = TurnRunner(
-                store=store,
-                clock=self.clock,
-                log=log,
-                outbox=outbox,
-                hooks=hooks,
-                sinks=sinks,
-                runtimes=assembly.runtimes,
-                memories=assembly.memories,
-                profiles=self.manifest.profiles,
-                limits=self.manifest.limits,
-                leases=leases,
-                fetched=await self._fetched(store, outbox, hooks),
-                redact=self.redactor,
-                model=choosing.model,
-            )
-            async with anyio.create_task_group() as running:
-                cards = Cards(store, self.clock, log, outbox)
-                turns = Turns(
-                    cards=cards,
-                    leases=leases,
-                    store=store,
-                    clock=self.clock,
-                    log=log,
-                    tasks=running,
-                    platforms=frozenset(assembly.platforms),
-                    moves=moves,
-                    slots=self.manifest.limits.concurrent_turns,
-                    collect=self._collecting(),
-                    work=runner.run,
-                )
-                people = People(store, self.manifest.kinds)
-                await people.load()
-                decisions = self._decisions(
-                    store=store, turns=turns, cards=cards, outbox=outbox, people=people, log=log
-                )
-                door = self._door(
-                    people=people,
-                    turns=turns,
-                    decisions=decisions,
-                    choosing=choosing,
-                    outbox=outbox,
-                    store=store,
-                    router=router,
-                    hooks=hooks,
-                    runtimes=assembly.runtimes,
-                    log=log,
-                )
-                await door.load()
-                await outbox.resume()
-                await door.expire_waiting()
-                tasks.start_soon(turns.run)
-                tasks.start_soon(turns.renew)
-                tasks.start_soon(decisions.run)
-                tasks.start_soon(cards.run)
-                tasks.start_soon(self._listen, people, outbox, turns, log)
-                yield _Services(store, outbox, sinks, turns, running, router, door)
-            tasks.cancel_scope.cancel()
-
-    async def _outbox(
-        self,
-        store: Store,
-        assembly: Assembly,
-        tasks: TaskGroup,
-        moves: Moves,
-        log: logging.Logger,
-    ) -> Outbox:
-        files = Files(self.manifest.data_dir / "outgoing", self.manifest.limits.file_size)
-        await files.sweep(await store.read.files())
-        cosmetics = Cosmetics(self.clock, log, tasks)
-        exits = self._exits(assembly)
-        return Outbox(store, self.clock, log, exits, tasks, files, cosmetics, moves)
-
-    async def _fetched(self, store: Store, outbox: Outbox, hooks: HookTable) -> Fetched:
-        folder, largest = self.manifest.data_dir / "incoming", self.manifest.limits.file_size
-        fetched = Fetched(folder, largest, store, outbox, hooks, self.clock)
-        await fetched.sweep()
-        return fetched
-
-    async def _listen(
-        self, people: People, outbox: Outbox, turns: Turns, log: logging.Logger
-    ) -> None:
-        """Look at what other processes wrote whenever they ring."""
-
-        async def look() -> None:
-            await people.load()
-            await outbox.resume()
-            turns.look()
-
-        if self.manifest.store != ":memory:":  # nobody else could write to that one
-            await answer(self.manifest.data_dir, look, clock=self.clock, log=log)
-
-    def _exits(self, assembly: Assembly) -> dict[str, Exit]:
-        uncertain = self.manifest.delivery.uncertain
-        return {
-            name: Exit(platform, Limits(self.clock, platform.capabilities), self.clock, uncertain)
-            for name, platform in assembly.platforms.items()
-        }
-
-    def _collecting(self) -> tuple[str, ...]:
-        """Return the profiles that give all that waits to one turn."""
-        busy = {name: profile.busy for name, profile in self.manifest.profiles.items()}
-        return tuple(name for name, mode in busy.items() if mode in {"collect", "interrupt"})
-
-    def _decisions(
-        self,
-        *,
-        store: Store,
-        turns: Turns,
-        cards: Cards,
-        outbox: Outbox,
-        people: People,
-        log: logging.Logger,
-    ) -> Decisions:
-        return Decisions(
-            store=store,
-            clock=self.clock,
-            log=log,
-            turns=turns,
-            cards=cards,
-            outbox=outbox,
-            profiles=self.manifest.profiles,
-            people=people,
-        )
-
-    def _door(
-        self,
-        *,
-        people: People,
-        turns: Turns,
-        decisions: Decisions,
-        choosing: Choosing,
-        outbox: Outbox,
-        store: Store,
-        router: Router,
-        hooks: HookTable,
-        runtimes: Mapping[str, Runtime],
-        log: logging.Logger,
-    ) -> Door:
-        kinds = self.manifest.kinds
-        on, freshness = self.manifest.access.pairing, self.manifest.limits.freshness
-        pairing = Pairing(store, self.clock, people, outbox, on, freshness)
-        admission = Admission(people, self.manifest.access, kinds, hooks, outbox.moves.names)
-        own = Control(store, self.clock, turns, kinds).runs | decisions.runs
-        own |= pairing.runs | choosing.runs(admission) | PastSessions(store, self.clock).runs
-        return Door(
-            store=store,
-            clock=self.clock,
-            log=log,
-            people=people,
-            admission=admission,
-            router=router,
-            hooks=hooks,
-            commands=self._commands(own, store, log),
-            kinds=kinds,
-            runtimes=runtimes,
-            limits=self.manifest.limits,
-            turns=turns,
-            outbox=outbox,
-            presses=Presses(store, outbox),
-            decisions=decisions,
-            pairing=pairing,
-            choosing=choosing,
-            moves=outbox.moves,
-            throttle=Throttle(self.clock, log, kinds, self.manifest.access, self.manifest.limits),
-            changes=Changes(store, log, outbox, turns, outbox.moves),
-        )
-
-    def _commands(self, own: Mapping[str, Run], store: Store, log: logging.Logger) -> Commands:
-        plugins = [table.plugin.partition(":")[0] for table in self.manifest.components]
-        return Commands.of(
-            self.catalogue.chat_commands(plugins),
-            own,
-            store=store,
-            clock=self.clock,
-            log=log,
-            timeout=self.manifest.limits.hook_timeout,
-        )
-
     def _connect(
         self,
         tasks: TaskGroup,
         *,
-        services: _Services,
+        services: Services,
         assembly: Assembly,
         hooks: HookTable,
         health: Health,
@@ -372,7 +157,7 @@ class Application:
             can = assembly.platforms[name].capabilities
             intake = Intake(
                 name,
-                services.store,
+                self.store,
                 self.clock,
                 own_log,
                 services.router.lane_of,
@@ -404,10 +189,11 @@ class Application:
 
         health.back = services.outbox.connected
         health.commands = services.door.chat_commands
+        health.command_names = services.door.command_names
         for name in assembly.platforms:
             tasks.start_soon(connect, name)
 
-    async def _wind_down(self, services: _Services, hooks: HookTable, log: logging.Logger) -> None:
+    async def _wind_down(self, services: Services, hooks: HookTable, log: logging.Logger) -> None:
         """Let running turns finish within their grace, cut the rest, and send what is owed."""
         services.turns.close()
         with self.clock.move_on_after(self.manifest.limits.grace) as scope:
@@ -421,16 +207,3 @@ class Application:
                 await services.outbox.flush()
                 await services.sinks.flush()
             await hooks.stopping()
-
-
-@attrs.frozen
-class _Services:
-    """What the connections work with."""
-
-    store: Store
-    outbox: Outbox
-    sinks: SinkFan
-    turns: Turns
-    running: TaskGroup
-    router: Router
-    door: Door

@@ -88,6 +88,7 @@ class Health:
     """Whether a component serves what others mount."""
     commands: Sequence[tuple[str, str]] = ()
     """What people can say to the gateway: commands by name, with a line of help each."""
+    command_names: frozenset[str] = frozenset()
     back: Callable[[str], None] = attrs.field(init=False, default=lambda _: None)
     """Told of a platform whose lost connection shows the first sign of work again."""
     _lines: dict[str, _Line] = attrs.field(init=False)

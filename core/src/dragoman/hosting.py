@@ -98,6 +98,11 @@ class Gateway(Protocol):
         ...
 
     @property
+    def command_names(self) -> frozenset[str]:
+        """The names of all commands, also of those that only operators have and no menu shows."""
+        ...
+
+    @property
     def loop_lag(self) -> float:
         """The longest time in the last minute that the event loop was held, seconds."""
         ...

@@ -164,6 +164,12 @@ class RuntimeCapabilities:
     models: bool = False
     fenced: bool = True
     """Whether every write of a turn is refused once its lease is stale."""
+    history: tuple[str, ...] = ()
+    """The namespaces of a session's records that are all it knows of earlier turns.
+
+    A turn whose items are taken out of them is unknown to it. Empty where a history is kept
+    elsewhere: people cannot take anything back there.
+    """
 
 
 @attrs.frozen

@@ -7,9 +7,19 @@ import anyio
 import attrs
 import pytest
 
-from dragoman import ChatCommand, CommandCall, Finished, PluginError, Role, TextBlock, hookimpl
+from dragoman import (
+    ChatCommand,
+    CommandCall,
+    Finished,
+    Place,
+    PluginError,
+    Role,
+    TextBlock,
+    hookimpl,
+)
 from dragoman.flow.commands import BUSY, FAILED_NOTICE, NOT_YOURS
 from dragoman.flow.presses import NOT_ADMITTED
+from dragoman.flow.throttle import TOO_MANY_NOTICE
 from dragoman.manifest.model import Access, Profile
 from dragoman.plugins.catalogue import Catalogue
 from dragoman.testing import ScriptedRuntime, StubPlugin
@@ -87,9 +97,12 @@ async def test_help_lists_the_commands():
             "/profile",
             "/rename",
             "/resume",
+            "/retry",
             "/sessions",
             "/status",
             "/stop",
+            "/undo",
+            "/usage",
             "/whoami",
             "/zoo",
             "/help",
@@ -280,6 +293,7 @@ async def test_a_command_that_waits_is_carried_out_by_the_next_process(tmp_path)
     [
         ("/dice", {}, "8", NOT_ADMITTED, "refused"),
         ("/nothing", {}, "8", NOT_ADMITTED, "refused"),
+        ("/pair", {}, "8", NOT_ADMITTED, "refused"),
         ("/dice", {"role": Role.OPERATOR}, "7", NOT_YOURS, "refused"),
         ("/nothing", {}, "7", "", "handled"),
         ("/dice", {}, "7", None, "handled"),
@@ -288,10 +302,10 @@ async def test_a_command_that_waits_is_carried_out_by_the_next_process(tmp_path)
 @pytest.mark.parametrize("answers", [True, False])
 async def test_fc_aut_03_who_may_not_is_told_so_alone(text, rules, user, told, state, answers):
     """FC-AUT-03: a command that waits for a word gets one that only its giver sees, whatever it
-    names; where the platform has no such word, strangers get none."""
+    names; where the platform has no such word, strangers get none. Nor is it a way to a code."""
     plugin = Commanding(commands={"dice": dice, "nothing": says_nothing}, rules=rules)
     plugin.platform().capabilities = can(answers=answers)
-    async with gateway(plugin, access=Access(users=("stub:7",))) as stage:
+    async with gateway(plugin, access=Access(users=("stub:7",), pairing=True)) as stage:
         await stage.platform.say(text, user=user, answerable=True)
         await stage.until_final()
         await stage.quiet()
@@ -299,3 +313,21 @@ async def test_fc_aut_03_who_may_not_is_told_so_alone(text, rules, user, told, s
         assert stage.platform.answered == [("1", told)] * (answers and told is not None)
         public = told is None or (told == NOT_YOURS and not answers)
         assert bool(stage.platform.shown("1")) == public
+
+
+async def test_a_command_that_waits_for_a_word_gets_one_however_it_ends():
+    """FC-AUT-03: nothing that only its giver should know of is left open where all see it."""
+    plugin = Commanding(commands={"dice": dice})
+    plugin.platform().capabilities = can(answers=True)
+    limits = Limits(grace=0.5, person_rate=1)
+    profile = Profile(runtime="scripted", trigger="off")
+    async with gateway(plugin, limits=limits, profiles={"default": profile}) as stage:
+        await stage.platform.say("/dice", place=Place.GROUP, answerable=True)
+        for _ in range(3):
+            await stage.platform.say("/dice", channel="2", user="7", answerable=True)
+        await stage.until_final()
+        await stage.quiet()
+        assert await stage.states("inbound_events") == ["ignored", "handled", *["refused"] * 2]
+        assert sorted(stage.platform.answered) == [("1", ""), ("3", TOO_MANY_NOTICE), ("4", "")]
+        assert stage.platform.shown("1") == []
+        assert stage.platform.shown("2") == ["7 in default rolls a six"]

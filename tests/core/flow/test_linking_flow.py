@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 
+import anyio
 import pytest
 
+from dragoman import Finished, RuntimeCapabilities, TextBlock
 from dragoman.flow.pairing import ALONE, LATER, LOCKED, WRONG
 from dragoman.keys import Scope, ScopeRule
 from dragoman.manifest.model import Access, Profile
 from dragoman.messages import Place
-from stage import gateway, table
+from dragoman.testing import ScriptedRuntime, StubPlugin
+from stage import eventually, gateway, table
 
 pytestmark = pytest.mark.anyio
 
@@ -94,3 +97,41 @@ async def test_codes_to_link_are_for_people_alone_and_for_other_accounts():
         assert await say(stage, f"/link {code}", "8", "work") == LOCKED
         assert await stage.rows("SELECT * FROM identities") == []
         assert await say(stage, f"/link {code}", "9") == "Linked: `stub:7` is you as well."
+
+
+@pytest.mark.parametrize("busy", ["queue", "collect", "steer"])
+async def test_what_is_said_elsewhere_meanwhile_is_answered_there(busy):
+    """A5, invariants 2 and 14: one turn at a time, and no answer in another account's chat."""
+    release, running = anyio.Event(), []
+
+    async def script(request, host):
+        running.append(1)
+        assert len(running) == 1
+        if request.inputs[0].text == "slow":
+            await release.wait()
+            assert list(await host.offered()) == []
+        running.pop()
+        yield TextBlock("1", " ".join(one.text for one in request.inputs))
+        yield Finished()
+
+    plugin = StubPlugin()
+    plugin.runtimes["scripted"] = ScriptedRuntime(
+        script, capabilities=RuntimeCapabilities(steer=True)
+    )
+    async with gateway(plugin, access=USERS, components=TWO, **shared(busy=busy)) as stage:
+        await linked(stage)
+        await stage.platform.say("slow", channel="7")
+        await stage.until("agent_runs", ["running"])
+        for text in ("quick", "and this"):
+            await stage.plugin.platform("work").say(text, channel="8")
+        queued = ["adopted", "queued", "queued"]
+        await eventually(lambda: states(stage), queued)
+        release.set()
+        await stage.until_final()
+        assert len(set(await sessions(stage))) == 1
+        assert stage.platform.shown("7")[-1] == "slow"
+        assert "and this" in stage.plugin.platform("work").shown("8")[-1]
+
+
+async def states(stage):
+    return (await stage.states("inbound_events"))[2:]

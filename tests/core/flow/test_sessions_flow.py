@@ -3,7 +3,15 @@
 import anyio
 import pytest
 
-from dragoman import Finished, Place, Scope, ScopeRule, TextBlock
+from dragoman import (
+    Finished,
+    Place,
+    RuntimeCapabilities,
+    Scope,
+    ScopeRule,
+    TextBlock,
+    Usage,
+)
 from dragoman.flow.commands import BUSY
 from dragoman.flow.pastsessions import NO_MATCH, NONE, SEVERAL, UNKNOWN, UNTITLED, WHICH
 from dragoman.manifest.model import Profile
@@ -178,4 +186,35 @@ async def test_what_waits_goes_along_into_a_new_session():
         await clock.advance(1)
         await stage.quiet()
         assert stage.platform.shown()[-2:] == ["dogs", "dogs and?"]
-        assert await stage.states("agent_runs") == ["succeeded", "cancelled", *["succeeded"] * 2]
+        assert sorted(await stage.states("agent_runs")) == ["cancelled", *["succeeded"] * 3]
+
+
+async def spends(request, host):
+    yield Usage(2, 1200, 30, "large", cached_tokens=200, cost=0.25)
+    yield TextBlock("1", "done")
+    yield Finished()
+
+
+async def test_usage_is_told_of_a_session_and_of_its_conversation():
+    """D14: nobody else's; by days and months of UTC, with what was taken back or set aside."""
+    plugin, clock = StubPlugin(), VirtualClock()
+    plugin.runtimes["scripted"] = ScriptedRuntime(
+        spends, namespace="chat", capabilities=RuntimeCapabilities(history=("chat",))
+    )
+    async with gateway(plugin, clock=clock) as stage:
+        one = "2 requests, 1,200 tokens in (200 cached), 30 out, $0.2500."
+        two = "4 requests, 2,400 tokens in (400 cached), 60 out, $0.5000."
+        assert (await answers(stage, "/usage")).splitlines()[0] == "This session: nothing."
+        await answers(stage, "theirs", channel="2")
+        await answers(stage, "mine", "/undo", "/new")
+        now = "This session: {}\nThis conversation, today: {}\nThis month: {}"
+        assert await answers(stage, "/usage") == now.format("nothing.", one, one)
+        await answers(stage, "more")
+        assert await answers(stage, "/usage") == now.format(one, two, two)
+        for earlier, told in ((1, ("nothing.", two)), (32, ("nothing.", "nothing."))):
+            await stage.app.store.connections[0].execute_fetchall(
+                "UPDATE agent_runs SET started_at = ?",
+                (clock.now().timestamp() - 86400 * earlier,),
+            )
+            if earlier > 1 or clock.now().day > 1:
+                assert await answers(stage, "/usage") == now.format(one, *told)

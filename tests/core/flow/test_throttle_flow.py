@@ -278,8 +278,8 @@ async def test_a_bot_uses_no_commands_and_presses_nothing():
         assert await stage.states("agent_runs") == ["waiting"]
 
 
-async def test_after_a_stop_no_bot_is_answered_by_the_stopped_turn():
-    """FC-LOP-01: the person's stop works in the middle of it."""
+async def test_fc_lop_01_after_a_stop_no_bot_is_answered_until_a_person_goes_on():
+    """FC-LOP-01: neither by the turn that was stopped, nor by the next ones."""
     clock = VirtualClock()
 
     async def script(request, host):
@@ -294,4 +294,13 @@ async def test_after_a_stop_no_bot_is_answered_by_the_stopped_turn():
         await clock.advance(20)
         await stage.quiet()
         assert await stage.states("agent_runs") == ["cancelled"]
-        assert "late" not in stage.platform.shown("1")
+        await bot_says(stage, "two")
+        await bot_says(stage, "elsewhere", channel="2")
+        assert (await ended(stage))[2:] == [("ignored", BOT_TOO_MANY), ("adopted", "")]
+        await stage.platform.say("go on", user="7", place=Place.GROUP, addressed=False)
+        await stage.quiet()
+        await bot_says(stage, "three")
+        await clock.advance(20)
+        await stage.quiet()
+        assert stage.platform.shown("1").count("late") == 1
+        assert stage.platform.shown("2") == ["late"]

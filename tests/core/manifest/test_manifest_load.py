@@ -275,6 +275,12 @@ def test_doubtful_things_are_warnings(read_text: Reader, good: str) -> None:
     found = read_text(good.replace('owners = ["chat:1"]', ""))
     assert [each.path for each in found.warnings] == ["access"]
     assert "nobody may talk to the agents yet" in found.warnings[0].message
+    found = read_text(good.replace('owners = ["chat:1"]', "pairing = true"))
+    assert found.warnings == (), "whoever asks can be let in"
+    shared = "\n[profiles.default.scope]\n{} = 'person'\n"
+    assert read_text(good + shared.format("dm")).problems == ()
+    [problem] = read_text(good + shared.format("group")).problems
+    assert "must not be person" in problem.message
 
 
 def test_admit_by_takes_ids_and_full_names(read_text: Reader, good: str) -> None:

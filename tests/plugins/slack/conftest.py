@@ -25,6 +25,7 @@ SECRETS = ("xoxb-fixture-bot", "xapp-fixture-app", "fixture-signing-secret", "ti
 @attrs.frozen
 class FakeGateway:
     commands: tuple[tuple[str, str], ...] = (("stop", "Stop."), ("new", "New."), ("help", "Help."))
+    command_names: frozenset[str] = frozenset({"stop", "new", "help", "pair"})
 
 
 @attrs.define(eq=False)

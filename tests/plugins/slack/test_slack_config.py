@@ -96,12 +96,16 @@ def test_fc_aut_06_the_manifest_says_what_is_missing(tmp_path: Any) -> None:
         ("users", "T0ABC:C0ABC", "a person on Slack"),
         ("users", "ada", "a person on Slack"),
         ("channels", "general", "a channel on Slack"),
+        ("users", "T0ABC:USLACKBOT", "Slack's own bot"),
+        ("bots", "T0ABC:USLACKBOT", "Slack's own bot"),
+        ("bots", "T0ABC:U0PEER", None),
         ("channels", "T0ABC:U0ADA", "a channel on Slack"),
     ],
 )
 def test_ids_in_access_lists_are_explained(
     list_name: str, native_id: str, problem: str | None
 ) -> None:
+    """FC-AUT-02: what stands for anybody at all is nobody."""
     found = SlackConfig.check_id(list_name, native_id)
     assert (found is None) if problem is None else (found and problem in found)
 

@@ -19,14 +19,14 @@ async def test_slash_commands_arrive_as_commands_and_questions(
 ) -> None:
     """B11."""
     async with running():
-        for text in ("stop", "", "what is new, <@U0BO|bo>?"):
+        for text in ("stop", "", "pair ABCD", "what is new, <@U0BO|bo>?"):
             fake.slash(room, ADA, "/dragoman", text)
             await inbox.until(len(inbox.events) + 1)
         fake.slash(fake.dm(ADA), ADA, "/new")
-        await inbox.until(4)
+        await inbox.until(5)
         await fake.reached(lambda: all(one.fate == "acked" for one in fake.deliveries))
-    assert inbox.texts == ["/stop", "/help", "what is new, @bo?", "/new"]
-    assert len({event.native_id for event in inbox.events}) == 4
+    assert inbox.texts == ["/stop", "/help", "/pair ABCD", "what is new, @bo?", "/new"]
+    assert len({event.native_id for event in inbox.events}) == 5
     last = inbox.events[-1]
     assert (last.sender.name, last.address.place, last.addressed) == ("ada", Place.DM, True)
 

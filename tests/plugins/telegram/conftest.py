@@ -52,7 +52,9 @@ class FakeHost:
     bound: list[str] = attrs.field(factory=list)
     refusal: Exception | None = None
     records: Records = attrs.field(factory=Records, repr=False)
-    gateway: SimpleNamespace = attrs.field(factory=lambda: SimpleNamespace(commands=()))
+    gateway: SimpleNamespace = attrs.field(
+        factory=lambda: SimpleNamespace(commands=(), command_names=frozenset())
+    )
     mounts: dict[str, Any] = attrs.field(factory=dict)
     groups: list[anyio.abc.TaskGroup] = attrs.field(factory=list)
     words: int = 0

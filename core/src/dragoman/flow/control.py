@@ -7,6 +7,7 @@ refuses what waits behind it; what is said after the stop is a new message.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC
 from typing import Final
 
 import attrs
@@ -16,6 +17,7 @@ from dragoman.flow.people import identity_of
 from dragoman.flow.registry import Given, Run
 from dragoman.flow.turns import Turns
 from dragoman.render.questions import waiting_line
+from dragoman.runevents import Usage
 from dragoman.store.operations import Reset, Stop, Stopped
 from dragoman.store.protocol import Store
 
@@ -46,6 +48,7 @@ class Control:
             "new": self._new,
             "status": self._status,
             "stop": self._stop,
+            "usage": self._usage,
             "whoami": self._whoami,
         }
 
@@ -91,6 +94,18 @@ class Control:
         identity = identity_of(self._kinds[given.event.address.platform], sender)
         return f"You are `{identity}`: {given.role.value}. Profile here: `{profile}`."
 
+    async def _usage(self, given: Given) -> str:
+        """Say what turns used; days and months are those of UTC, as for operators."""
+        used, session_id = self._store.read.used, given.session_id
+        today = self._clock.now().astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+        month = today.replace(day=1)
+        lines = [
+            ("This session", await used(session_id)),
+            ("This conversation, today", await used(session_id, today.timestamp(), all_=True)),
+            ("This month", await used(session_id, month.timestamp(), all_=True)),
+        ]
+        return "\n".join(f"{name}: {_used(usage)}" for name, usage in lines)
+
     async def _status(self, given: Given) -> str:
         session_id = given.session_id
         if not session_id:
@@ -112,6 +127,16 @@ class Control:
 
 def _dropped(found: Stopped) -> str:
     return f" {_messages(found.dropped)} that waited will not be answered." if found.dropped else ""
+
+
+def _used(usage: Usage) -> str:
+    if not usage.requests:
+        return "nothing."
+    cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
+    cost = "" if usage.cost is None else f", ${usage.cost:.4f}"
+    requests = "1 request" if usage.requests == 1 else f"{usage.requests:,} requests"
+    tokens = f"{usage.input_tokens:,} tokens in{cached}, {usage.output_tokens:,} out"
+    return f"{requests}, {tokens}{cost}."
 
 
 def _messages(count: int) -> str:

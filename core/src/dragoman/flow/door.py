@@ -112,16 +112,13 @@ class Door:
         if entry is None:
             return None
         if decided := await self._decisions.pressed(stored, entry.role):
-            notice = "" if self._presses.answers(event) else decided.told
-            await self.end(stored, decided.state, decided.reason, entry.rule, notice)
-            return self._presses.answer(event, decided.told)
-        said = await self._presses.said(stored)
-        self._presses.answer(event, "" if said else NO_BUTTON)
-        if said is None:
-            reason = "no such button any more"
-            self._log.info("event %d: %s", stored.id, reason, extra=_ids(stored))
-            return await self.end(stored, EventState.IGNORED, reason, entry.rule)
-        return await self._message(said, entry)
+            return await self.end(stored, decided.state, decided.reason, entry.rule, decided.told)
+        if said := await self._presses.said(stored):
+            self._presses.answer(event, "")
+            return await self._message(said, entry)
+        reason, told = "no such button any more", self._alone(event, NO_BUTTON)
+        self._log.info("event %d: %s", stored.id, reason, extra=_ids(stored))
+        return await self.end(stored, EventState.IGNORED, reason, entry.rule, told)
 
     async def let_in(self, stored: StoredEvent) -> Entry | None:
         """Return how an event is let in, or end it."""
@@ -150,6 +147,11 @@ class Door:
     def chat_commands(self) -> list[tuple[str, str]]:
         """The commands that everybody may give who is let in, each with its line of help."""
         return [(entry.name, entry.help) for entry in self._commands.listed()]
+
+    @property
+    def command_names(self) -> frozenset[str]:
+        """The names of all commands."""
+        return frozenset(entry.name for entry in self._commands.listed(Role.OWNER))
 
     def is_command(self, event: Inbound) -> bool:
         """Whether an event is a command, and so never waits for more."""
@@ -195,16 +197,17 @@ class Door:
             return await self.end(stored, excess.state, excess.reason, entry.rule, excess.notice)
         return await (self._command(stored, call, entry) if call else self._say(stored, entry))
 
-    async def _say(self, stored: StoredEvent, entry: Entry) -> None:
-        """Hand a message to its session."""
-        event, routed, rule = stored.inbound, entry.routed, entry.rule
+    async def _say(self, stored: StoredEvent, entry: Entry, said: Inbound | None = None) -> None:
+        """Hand a message to its session; it may say something else than what was received."""
+        event, routed, rule = said or stored.inbound, entry.routed, entry.rule
         text = await self.changed(event, routed)
         if isinstance(text, Drop):
             await self.refuse(stored, text.reason, rule)
         elif not await self._join(stored, text, routed):
+            again = said.notes if said else ()
             key = self._people.conversation(event, routed.profile.scope)
             noted, notes = await self._changes.notes(event, key, routed)
-            event = attrs.evolve(event, text=text, notes=notes)
+            event = attrs.evolve(event, text=text, notes=(*again, *notes))
             await self._admit(stored, event, noted, routed, rule)
 
     async def _admit(
@@ -296,14 +299,10 @@ class Door:
         )
         done = await self._commands.run(given)
         if done.said:
-            return await self._say(attrs.evolve(stored, inbound=done.said), entry)
+            return await self._say(stored, entry, done.said)
         if done.state is EventState.RECEIVED:
             return self._turns.afterwards(given.session_id, partial(self.decide, stored))
-        # What somebody may not do, and that there is nothing to say, is for nobody else to see.
-        alone = done.state is EventState.REFUSED or not done.shown
-        notice = "" if alone and self._presses.answers(event) else done.shown
-        await self.end(stored, done.state, done.reason, entry.rule, notice)
-        return None if notice else self._presses.answer(event, done.shown)
+        return await self.end(stored, done.state, done.reason, entry.rule, done.shown)
 
     async def expire_waiting(self) -> None:
         """End what has waited for its turn too long, as after days without a gateway."""
@@ -316,22 +315,34 @@ class Door:
         """End an event that nobody lets in; told are the log, and alone whoever waits for a word."""
         where = stored.inbound.address.platform
         self._log.info("event %s of %s refused: %s", stored.id, where, reason, extra=_ids(stored))
-        await self.end(stored, EventState.REFUSED, reason, rule or reason)
-        self._presses.answer(stored.inbound, NOT_ADMITTED)
+        told = self._alone(stored.inbound, NOT_ADMITTED)
+        await self.end(stored, EventState.REFUSED, reason, rule or reason, told)
 
     async def end(
         self, stored: StoredEvent, state: EventState, reason: str, rule: str = "", notice: str = ""
     ) -> None:
-        """End an event; the notice is shown where it came from."""
+        """End an event; the notice is shown where it came from.
+
+        Whoever waits for a word alone gets it alone: of a press always, of a command where it was
+        not carried out, or has nothing to say.
+        """
         event = stored.inbound
+        failed = state in {EventState.REFUSED, EventState.IGNORED}
+        alone = (event.kind is Kind.PRESS or failed or not notice) and self._presses.answers(event)
         can = self._outbox.exit(event.address).platform.capabilities
-        texts = await parts_of(notice, can, self._log) if notice else []
+        texts = await parts_of(notice, can, self._log) if notice and not alone else []
         told = tuple(self._notice(event, text) for text in texts)
         why, by = sanitise(reason), sanitise(rule)
         await self._store.apply(
             Settle(event_id=stored.id, state=state, reason=why, rule=by, notices=told)
         )
         self._outbox.push(told)
+        if alone:
+            self._presses.answer(event, notice)
+
+    def _alone(self, event: Inbound, text: str) -> str:
+        """Return what is said to nobody but whoever waits for a word, where that can be."""
+        return text if self._presses.answers(event) else ""
 
     def _notice(self, event: Inbound, text: str) -> Delivery:
         return notice_to(event, text, self._now())

@@ -74,8 +74,8 @@ class Pairing:
     async def offered(self, stored: StoredEvent, reason: str) -> str:
         """Return why somebody is refused; a stranger's direct message may be answered by a code."""
         event = stored.inbound
-        alone = event.kind is Kind.MESSAGE and event.address.place is Place.DM
-        asks = alone and event.sender.id and not event.sender.bot
+        direct = event.kind is Kind.MESSAGE and event.address.place is Place.DM
+        asks = direct and not event.answerable and event.sender.id and not event.sender.bot
         fresh = self._now() - event.sent_at.timestamp() <= self._freshness
         wanted = self._on and reason == NOBODY and asks and fresh
         offered = wanted and await self._make("pair", event, OFFER)

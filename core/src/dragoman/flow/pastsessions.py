@@ -1,21 +1,24 @@
-"""A person's sessions: which there are, another one, its name.
+"""A person's sessions: which there are, another one, its name, its last exchange.
 
 They are those of the conversation in which somebody asks, under the profile that answers there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import attrs
 
 from dragoman.clock import Clock
 from dragoman.flow.commands import BUSY
+from dragoman.flow.holds import joined
 from dragoman.flow.registry import Given, Run
 from dragoman.inputs import one_line
+from dragoman.messages import Inbound
+from dragoman.protocols import Runtime
 from dragoman.render.text import sanitise
-from dragoman.store.operations import PastSession, Rename, Resume
+from dragoman.store.operations import PastSession, Rename, Resume, StoredEvent, Undo
 from dragoman.store.protocol import Store
 
 LISTED: Final = 10
@@ -28,6 +31,13 @@ NO_MATCH: Final = "No session here is about that."
 WHICH: Final = "Say which one: its number in /sessions, or the beginning of its id."
 UNKNOWN: Final = "There is no such session here; /sessions lists them."
 SEVERAL: Final = "Several sessions begin like that; say more of the id."
+UNDONE: Final = (
+    "The last exchange is taken back: the agent no longer knows it. What was shown stays."
+)
+NOTHING: Final = "There is nothing here that can be taken back."
+ELSEWHERE: Final = (
+    "The agent's history is kept elsewhere, where nothing can be taken back; /new begins a new one."
+)
 UNTITLED: Final = "Say the name behind the command, as in: /rename holiday plans"
 
 
@@ -37,11 +47,18 @@ class PastSessions:
 
     _store: Store
     _clock: Clock
+    _runtimes: Mapping[str, Runtime]
 
     @property
     def runs(self) -> dict[str, Run]:
         """What carries out the commands, by their names."""
-        return {"sessions": self._sessions, "resume": self._resume, "rename": self._rename}
+        return {
+            "rename": self._rename,
+            "resume": self._resume,
+            "retry": self._retry,
+            "sessions": self._sessions,
+            "undo": self._undo,
+        }
 
     async def _listed(self, given: Given) -> Sequence[PastSession]:
         return await self._store.read.sessions(given.session_id) if given.session_id else ()
@@ -84,6 +101,49 @@ class PastSessions:
             return UNTITLED
         await self._store.apply(Rename(session_id=given.session_id, title=title))
         return f"This session is called {_quoted(title)} now."
+
+    async def _undo(self, given: Given) -> str:
+        if not self._history(given):
+            return ELSEWHERE
+        return UNDONE if await self._taken_back(given) else NOTHING
+
+    async def _retry(self, given: Given) -> str | Inbound:
+        """Let the command go on as what was said last; an answer to that is taken back.
+
+        Where nothing can be, only what was not answered is said once more.
+        """
+        if inputs := await self._taken_back(given):
+            return said_again(given.event, [one.inbound for one in inputs])
+        return NOTHING if self._history(given) else ELSEWHERE
+
+    async def _taken_back(self, given: Given) -> Sequence[StoredEvent]:
+        history = self._history(given)
+        undo = Undo(
+            session_id=given.session_id,
+            event_id=given.stored.id,
+            namespaces=history,
+            unanswered=not history,
+        )
+        return await self._store.apply(undo)
+
+    def _history(self, given: Given) -> tuple[str, ...]:
+        """Return the lists that a profile's runtime knows all from."""
+        runtime = self._runtimes.get(given.routed.profile.runtime)
+        return runtime.capabilities.history if runtime else ()
+
+
+def said_again(event: Inbound, said: Sequence[Inbound]) -> Inbound:
+    """Return an event as the message of its sender that says once more what ``said`` did."""
+    whole = joined(said)
+    return attrs.evolve(
+        event,
+        text=whole.text if whole.album else "\n".join(one.text for one in said if one.text),
+        attachments=whole.attachments,
+        quote=whole.quote,
+        forwarded=whole.forwarded,
+        notes=tuple(note for one in said for note in one.notes),
+        joined=whole.joined,
+    )
 
 
 def _name(one: PastSession) -> str:

@@ -47,8 +47,8 @@ class People:
         return known.role if known else None
 
     def identity(self, event: Inbound) -> str:
-        """Return the account that an event is of."""
-        return identity_of(self._kinds[event.address.platform], event.sender)
+        """Return the account that an event is of; nobody's where the manifest has its platform no more."""
+        return identity_of(self._kinds.get(event.address.platform, "?"), event.sender)
 
     def person(self, event: Inbound) -> str:
         """Return whose account that is: linked ones are one person's, all others their own."""

@@ -89,8 +89,11 @@ OWN: Final = (
         busy="refuse",
         arguments="number",
     ),
+    Entry("retry", "say the last message again; an answer to it is taken back", busy="refuse"),
     Entry("sessions", "list the sessions of this conversation", arguments="[words]"),
     Entry("status", "say what is going on here"),
     Entry("stop", "stop the answer that is being made, and what waits behind it"),
+    Entry("undo", "take the last exchange back: the agent no longer knows it", busy="refuse"),
+    Entry("usage", "say what this session used, and this conversation today and this month"),
     Entry("whoami", "say who you are to this bot, and what you may"),
 )

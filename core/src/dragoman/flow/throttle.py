@@ -104,7 +104,7 @@ class Throttle:
     def shuts_out(self, event: Inbound) -> bool:
         """Whether an event is one of a bot that nobody listed, or that decides something.
 
-        What a person says lets the bots of the channel speak again.
+        What a person says lets the bots of the channel speak again; a stop does not (`excess`).
         """
         if event.sender.bot:
             listed = self._identity(event) in self._access.bots
@@ -116,11 +116,14 @@ class Throttle:
         return False
 
     def excess(self, stored: StoredEvent, call: CommandCall | None) -> Excess | None:
-        """Return how a message ends that is beyond a limit; count any other."""
+        """Return how a message ends that is beyond a limit; count any other. What stops an agent
+        ends its talk with bots as well."""
         event, mark, now = stored.inbound, _mark(stored), self._clock.boot()
         if event.sender.bot:
             return self._of_bot(stored, mark, now)
         if call is not None and call.name in _FREE:
+            if call.name == "stop":
+                self._hush(event.address, now)
             return None
         person: _Key = (self._identity(event),) if event.sender.id else ()
         counted: list[tuple[Window, _Key]] = [(self._conversations, event.address.lane)]
@@ -131,6 +134,12 @@ class Throttle:
         for window, key in counted:
             window.add(key, mark, now)
         return None
+
+    def _hush(self, address: Address, now: float) -> None:
+        """Let no bot be answered in a channel until a person says something else there."""
+        for bot in self._access.bots:
+            for number in range(self._limits.bot_messages):
+                self._bots.add(_by(bot, address), f"hushed {number}", now)
 
     def _too_many(self, stored: StoredEvent, whom: _Key, mark: Hashable, now: float) -> Excess:
         """Tell somebody once in a minute."""

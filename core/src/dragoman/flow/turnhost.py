@@ -233,11 +233,16 @@ class FencedTurnHost:
         return await self._store.read.granted(grant.conversation_id, grant.profile, tool)
 
     async def offered(self) -> Sequence[TurnInput]:
-        """Return what waits in the session, where its profile lets a turn be steered."""
+        """Return what waits in the session, where its profile lets a turn be steered.
+
+        What was said in another channel is answered there, by a turn of its own.
+        """
         if not self._steered:
             return ()
         waiting = await self._store.read.queued(self._lease.session_id, OFFERED)
-        return [turn_input(stored) for stored in waiting]
+        channel = self._grant.inputs[0].inbound.address.lane[:3]
+        near = [one for one in waiting if one.inbound.address.lane[:3] == channel]
+        return [turn_input(stored) for stored in near]
 
 
 def _key(*parts: str) -> str:

@@ -28,6 +28,7 @@ from dragoman.store.requests import KeptCalls as KeptCalls
 from dragoman.store.shelving import Rename as Rename
 from dragoman.store.shelving import Reset as Reset
 from dragoman.store.shelving import Resume as Resume
+from dragoman.store.shelving import Undo as Undo
 from dragoman.store.values import Adoption as Adoption
 from dragoman.store.values import Approval as Approval
 from dragoman.store.values import Card as Card

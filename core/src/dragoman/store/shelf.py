@@ -1,12 +1,14 @@
-"""Statements that set sessions aside, go back to them, and name them."""
+"""Statements that set sessions aside, go back to them, name them, and take their last turn back."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from dragoman.keys import new_id
-from dragoman.store.operations import Rename, Reset, Resume
+from dragoman.store.codec import dump
+from dragoman.store.operations import Rename, Reset, Resume, StoredEvent, Undo
 from dragoman.store.transaction import Answer, Transaction
+from dragoman.store.turns import inputs_of, stored_event
 
 _BUSY = """EXISTS (
     SELECT 1 FROM agent_runs AS r WHERE r.session_id = c.id AND r.state IN ('running', 'waiting')
@@ -37,6 +39,11 @@ async def rename(tx: Transaction, batch: Sequence[Rename]) -> list[Answer]:
         [(op.session_id, op.title) for op in batch],
     )
     return [None for _ in batch]
+
+
+async def undo(tx: Transaction, batch: Sequence[Undo]) -> list[Answer]:
+    """Take the last turns of sessions back."""
+    return [await _undone(tx, op) for op in batch]
 
 
 async def _made_by(tx: Transaction, event_id: int) -> str:
@@ -111,3 +118,45 @@ async def _make_current(tx: Transaction, old: str, new: str, event_id: int) -> N
     await tx.rows(
         "UPDATE platform_sessions SET current = 1, made_by = ?2 WHERE id = ?1", new, event_id
     )
+
+
+async def _undone(tx: Transaction, op: Undo) -> tuple[StoredEvent, ...]:
+    rows = await tx.rows("SELECT id FROM agent_runs WHERE undone_by = ?", op.event_id)
+    if not rows:
+        rows = await tx.rows(
+            f"""
+            WITH last AS (
+                SELECT r.id, r.state FROM agent_runs AS r
+                WHERE r.session_id = ?1 AND r.undone_by IS NULL
+                ORDER BY (SELECT min(d.number) FROM deliveries AS d WHERE d.turn_id = r.id) DESC
+                LIMIT 1
+            ) SELECT l.id FROM last AS l JOIN platform_sessions AS c ON c.id = ?1
+            WHERE NOT {_BUSY} AND NOT (?3 AND l.state = 'succeeded') AND NOT EXISTS (
+                SELECT 1 FROM json_each(?2) AS j WHERE EXISTS (
+                    SELECT 1 FROM records AS a WHERE a.turn_id = l.id
+                    AND a.session_id = ?1 AND a.namespace = j.value
+                ) AND l.id IS NOT (
+                    SELECT a.turn_id FROM records AS a WHERE a.session_id = ?1
+                    AND a.namespace = j.value ORDER BY a.generation DESC, a.number DESC LIMIT 1
+                )
+            )
+            """,
+            op.session_id,
+            dump(op.namespaces),
+            op.unanswered,
+        )
+        for (turn_id,) in rows:
+            await _take_out(tx, turn_id, op)
+    return tuple(stored_event(row) for row in await inputs_of(tx, [row[0] for row in rows]))
+
+
+async def _take_out(tx: Transaction, turn_id: str, op: Undo) -> None:
+    await tx.rows(
+        """
+        DELETE FROM records WHERE turn_id = ?
+        AND namespace IN (SELECT value FROM json_each(?))
+        """,
+        turn_id,
+        dump(op.namespaces),
+    )
+    await tx.rows("UPDATE agent_runs SET undone_by = ? WHERE id = ?", op.event_id, turn_id)

@@ -1,4 +1,4 @@
-"""Queries about the sessions of a conversation."""
+"""Queries about the sessions of a conversation, and what their turns used."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import attrs
 
+from dragoman.runevents import Usage
 from dragoman.store.operations import PastSession
 from dragoman.store.past import Past
 
@@ -27,6 +28,10 @@ class Shelved(Past):
                     SELECT min(d.number) FROM agent_runs AS r
                     JOIN deliveries AS d ON d.turn_id = r.id WHERE r.session_id = s.id
                 ) AS first, (
+                    SELECT min(d.number) FROM agent_runs AS r
+                    JOIN deliveries AS d ON d.turn_id = r.id
+                    WHERE r.session_id = s.id AND r.undone_by IS NULL
+                ) AS told, (
                     SELECT max(d.number) FROM agent_runs AS r
                     JOIN deliveries AS d ON d.turn_id = r.id WHERE r.session_id = s.id
                 ) AS last
@@ -39,7 +44,7 @@ class Shelved(Past):
                 coalesce((
                     SELECT iif(json_valid(e.event), e.event ->> '$.text', '')
                     FROM deliveries AS d JOIN inbound_events AS e ON e.turn_id = d.turn_id
-                    WHERE d.number = m.first ORDER BY e.id LIMIT 1
+                    WHERE d.number = m.told ORDER BY e.id LIMIT 1
                 ), ''), coalesce((
                     SELECT r.started_at FROM deliveries AS d JOIN agent_runs AS r
                     ON r.id = d.turn_id WHERE d.number = m.last
@@ -60,3 +65,23 @@ class Shelved(Past):
             )
             for row in rows
         ]
+
+    async def used(self, session_id: str, since: float = 0.0, *, all_: bool = False) -> Usage:
+        """Return what a session used by turns that began since then (UTC, seconds).
+
+        With ``all_``, what all sessions of its conversation used. The cost is what is known of it.
+        """
+        mine = "s.conversation_id = a.conversation_id" if all_ else "s.id = a.id"
+        rows = await self._query(
+            f"""
+            SELECT coalesce(sum(u.requests), 0), coalesce(sum(u.input_tokens), 0),
+                coalesce(sum(u.output_tokens), 0), '', coalesce(sum(u.cached_tokens), 0),
+                coalesce(sum(u.reasoning_tokens), 0), sum(u.cost)
+            FROM platform_sessions AS a JOIN platform_sessions AS s ON {mine}
+            JOIN agent_runs AS r ON r.session_id = s.id
+            JOIN turn_usage AS u ON u.turn_id = r.id
+            WHERE a.id = ? AND r.started_at >= ?
+            """,
+            (session_id, since),
+        )
+        return Usage(*rows[0])

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import attrs
 
-from dragoman.store.values import Operation
+from dragoman.store.values import Operation, StoredEvent
 
 
 @attrs.frozen(kw_only=True)
@@ -52,3 +52,21 @@ class Rename(Operation[None]):
 
     session_id: str
     title: str
+
+
+@attrs.frozen(kw_only=True)
+class Undo(Operation[tuple[StoredEvent, ...]]):
+    """Take a session's last turn out of its records; answers the messages of that turn.
+
+    Its items in ``namespaces`` are removed, with all that followed from them: the lists are what
+    they were before it began. What it used, and what was shown, stays. Empty where there is no
+    such turn or another one runs, and where a list was begun anew since by no turn. With
+    ``unanswered`` a turn that succeeded is left. Identity: ``event_id``.
+    """
+
+    about: ClassVar[tuple[str, ...]] = ()
+
+    session_id: str
+    event_id: int
+    namespaces: tuple[str, ...]
+    unanswered: bool = False

@@ -201,7 +201,7 @@ class Card:
 class PastSession:
     """A session of a conversation. ``number`` counts them from one, by their beginnings.
 
-    ``words`` is its first message, ``used_at`` when its newest turn began, or else itself (UTC,
+    ``words`` is its first message that was not taken back, ``used_at`` when its newest turn began, or else itself (UTC,
     seconds).
     """
 

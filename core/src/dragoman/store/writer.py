@@ -56,6 +56,7 @@ EXECUTORS: Final[dict[type[Operation[Any]], Executor]] = {
     ops.Reset: shelf.reset,
     ops.Resume: shelf.resume,
     ops.Rename: shelf.rename,
+    ops.Undo: shelf.undo,
     ops.Adopt: turns.adopt,
     ops.Post: deliveries.post,
     ops.BeginSend: deliveries.begin_send,

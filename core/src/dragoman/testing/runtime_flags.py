@@ -137,3 +137,23 @@ class FlagsSuite:
                 await stage.say(runtime, "and now", session=session)
             [lines] = await stage.asked("and now")
             assert of_role(lines, "assistant") == []
+
+    async def test_what_is_taken_out_of_a_history_is_unknown(self, harness: RuntimeHarness) -> None:
+        """``history`` names all that a runtime knows from, also where it keeps a program at work."""
+        async with staged(harness) as stage:
+            stage.need("script", "asked", "history")
+            async with stage.opened() as runtime:
+                names = runtime.capabilities.history
+                if not names:
+                    pytest.skip("the runtime names no history")
+                session = stage.session()
+                await stage.say(runtime, "the first thing", session=session)
+                kept = {name: list(session.items(name)) for name in names}
+                await stage.say(runtime, "another thing", session=session)
+                for name, items in kept.items():
+                    session.items(name)[:] = items
+                await stage.say(runtime, "and now", session=session)
+            [lines] = await stage.asked("and now")
+            told = "\n".join(line.text for line in lines)
+            assert "the first thing" in told
+            assert "another thing" not in told

@@ -45,7 +45,7 @@ class Draws(AccountDraws):
             kinds += [(1, self.move)]
         if self.model.sessions:
             kinds += [(4, self.adopt), (1, self.reset), (2, self.note)]
-            kinds += [(2, self.resume), (1, self.rename)]
+            kinds += [(2, self.resume), (1, self.rename), (2, self.undo)]
         if self.model.turns:
             often = 4 if self.running() else 1
             kinds += [(often, self.finish), (often, self.append), (often, self.open_part)]
@@ -193,6 +193,15 @@ class Draws(AccountDraws):
         """Somebody goes back to another session, or (wrongly) to another's."""
         wanted = self.one([self.session(), self.session(), "sess_none"])
         return ops.Resume(session_id=self.session(), wanted=wanted, event_id=self.event())
+
+    def undo(self) -> ops.Undo:
+        """Somebody does not like what was said."""
+        return ops.Undo(
+            session_id=self.session(),
+            event_id=self.event(),
+            namespaces=self.one([("transcript", "state"), ("state",), ()]),
+            unanswered=not self.mostly(),
+        )
 
     def rename(self) -> ops.Rename:
         """A session gets another name."""

@@ -37,6 +37,7 @@ _RULES: Final[dict[type[ops.Operation[Any]], Callable[[StoreModel, Any, Any], An
     ops.Reset: sessions.reset,
     ops.Resume: sessions.resume,
     ops.Rename: sessions.rename,
+    ops.Undo: sessions.undo,
     ops.AppendRecords: turns.append_records,
     ops.KeepCalls: turns.keep_calls,
     ops.BeginTool: turns.begin_tool,

@@ -82,6 +82,7 @@ class ModelTurn:
     """By model."""
     saved: str | None = None
     """What a pause has kept, until something is done that cannot be repeated."""
+    undone_by: int | None = None
     withdrawn: tuple[str, ...] = ()
     """What the session is told where the newest pause is ended."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dragoman.states import EventState
+from dragoman.states import EventState, TurnState
 from dragoman.store import operations as ops
 from dragoman.testing.store_model import StoreModel
 from dragoman.testing.store_model_rows import ModelSession
@@ -41,6 +41,20 @@ def resume(model: StoreModel, op: ops.Resume, _: object) -> str:
 def rename(model: StoreModel, op: ops.Rename, _: object) -> None:
     """Name a session."""
     model.sessions[op.session_id].title = op.title
+
+
+def undo(model: StoreModel, op: ops.Undo, _: object) -> tuple[ops.StoredEvent, ...]:
+    """Take the last turn back that was not, with what the session's lists have of it."""
+    done = [turn for turn in model.turns.values() if turn.undone_by == op.event_id]
+    left = [turn for turn in model.used(op.session_id) if turn.undone_by is None]
+    if not done and left and not model.open_turn(op.session_id):
+        last = left[-1]
+        if not (op.unanswered and last.state is TurnState.SUCCEEDED):
+            done, last.undone_by = [last], op.event_id
+            for name in op.namespaces:
+                rows = model.records.get((op.session_id, name), [])
+                rows[:] = [row for row in rows if row.turn_id != last.wish.turn_id]
+    return tuple(one.stored for turn in done for one in model.inputs(turn.wish.turn_id))
 
 
 def _made_by(model: StoreModel, event_id: int) -> str:

@@ -120,7 +120,7 @@ async def _check_turns(store: SqliteStore, model: StoreModel) -> None:
     assert await _rows(
         store,
         "SELECT id, session_id, state, fence, attempt, owner, lease_until, ended_at, failure,"
-        " detail FROM agent_runs",
+        " detail, undone_by FROM agent_runs",
     ) == _sorted(
         (
             turn.wish.turn_id,
@@ -133,6 +133,7 @@ async def _check_turns(store: SqliteStore, model: StoreModel) -> None:
             turn.ended_at,
             turn.failure.value if turn.failure else None,
             turn.detail,
+            turn.undone_by,
         )
         for turn in model.turns.values()
     )

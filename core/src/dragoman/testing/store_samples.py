@@ -82,6 +82,13 @@ async def _resume(scene: Scene) -> ops.Resume:
     return ops.Resume(session_id=fresh, wanted=reset.session_id, event_id=event_id)
 
 
+async def _undo(scene: Scene) -> ops.Undo:
+    reset = await _reset(scene)
+    return ops.Undo(
+        session_id=reset.session_id, event_id=reset.event_id, namespaces=("transcript",)
+    )
+
+
 async def _rename(scene: Scene) -> ops.Rename:
     grant = await scene.running()
     return ops.Rename(session_id=grant.lease.session_id, title="about cats")
@@ -252,6 +259,7 @@ SAMPLES: Final[dict[type[ops.Operation[Any]], Sample]] = {
     ops.Reset: Sample(_reset),
     ops.Resume: Sample(_resume),
     ops.Rename: Sample(_rename),
+    ops.Undo: Sample(_undo),
     ops.Renew: Sample(_renew),
     ops.Recover: Sample(_recover, lambda _: ops.Recovered()),
     ops.OpenPart: Sample(_open_part),

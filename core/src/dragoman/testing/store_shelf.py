@@ -1,7 +1,11 @@
-"""The store's contract for sessions that are set aside, gone back to, and named."""
+"""The store's contract for sessions that are set aside, gone back to, named, and taken back."""
 
 from __future__ import annotations
 
+import attrs
+import pytest
+
+from dragoman.states import TurnState
 from dragoman.store import operations as ops
 from dragoman.testing.store_rows import contents
 from dragoman.testing.store_scene import NOW, OpenStore, Scene, together
@@ -147,6 +151,76 @@ class ShelfSuite:
             new, *_ = await store.read.sessions(fresh)
             assert (new.id, new.number, new.words, new.current) == (fresh, 4, "", True)
 
+    async def test_the_last_turn_is_taken_back(self, open_store: OpenStore) -> None:
+        """The lists are as they were before it, generations included; asked again, it is done."""
+        async with open_store() as store:
+            scene = Scene(store)
+            session_id, read = await _said(scene), store.read.records
+            first = await read(session_id, "transcript", None)
+            turn = await scene.running()
+            await store.apply(scene.append(turn, "spent", "much"))
+            shorter = attrs.evolve(
+                scene.append(turn, "transcript", "in short"), new_generation=True
+            )
+            await store.apply(shorter)
+            undo = _undo(turn, await scene.received())
+            assert await store.apply(undo) == (), "it runs"
+            await store.apply(scene.finish(turn, next_turn=False))
+            assert await together(store, undo, undo) == [turn.inputs, turn.inputs]
+            assert await read(session_id, "transcript", None) == first
+            assert await read(session_id, "spent", None) == ['"much"']
+            again = attrs.evolve(undo, event_id=await scene.received())
+            (before,) = await store.apply(again)
+            assert before.id < turn.inputs[0].id
+            assert await read(session_id, "transcript", None) == []
+            assert await store.apply(undo) == turn.inputs
+            assert await store.apply(attrs.evolve(again, event_id=await scene.received())) == ()
+
+    async def test_the_last_turn_is_the_one_that_began_last(self, open_store: OpenStore) -> None:
+        """Whatever the wall clock said, and in which order its messages came."""
+        async with open_store() as store:
+            scene = Scene(store)
+            first = await scene.running()
+            others = [await scene.waiting() for _ in range(3)]
+            await store.apply(ops.Absorb(lease=first.lease, event_ids=(others[2],)))
+            earlier = attrs.evolve(scene.adoption(), now=NOW - 60)
+            finish = attrs.evolve(scene.finish(first), adoption=earlier)
+            second = (await store.apply(finish)).next
+            assert second is not None
+            await store.apply(scene.finish(second, next_turn=False))
+            assert await store.apply(_undo(second, await scene.received())) == second.inputs
+
+    @pytest.mark.parametrize("state", [state for state in TurnState if state.final])
+    async def test_only_what_was_not_answered_is_said_again(
+        self, open_store: OpenStore, state: TurnState
+    ) -> None:
+        """With ``unanswered``, an answer stays where nothing can be taken back."""
+        async with open_store() as store:
+            scene = Scene(store)
+            turn = await scene.running()
+            await store.apply(attrs.evolve(scene.finish(turn, next_turn=False), state=state))
+            undo = attrs.evolve(_undo(turn, await scene.received()), namespaces=(), unanswered=True)
+            answered = state is TurnState.SUCCEEDED
+            assert await store.apply(undo) == (() if answered else turn.inputs)
+            session_id = turn.lease.session_id
+            assert len(await store.read.records(session_id, "transcript", None)) == 1
+
+    async def test_a_list_that_was_mended_is_left(self, open_store: OpenStore) -> None:
+        """Who begins it anew without a turn copies items of turns: nobody knows which any more."""
+        async with open_store() as store:
+            scene = Scene(store)
+            turn = await scene.running()
+            await store.apply(scene.finish(turn, next_turn=False))
+            await store.connections[0].execute_fetchall(
+                "INSERT INTO records VALUES (?, 'transcript', 9, 0, 'mend', NULL, NULL)",
+                (turn.lease.session_id,),
+            )
+            before = await contents(store)
+            undo = _undo(turn, await scene.received())
+            assert await store.apply(undo) == ()
+            after = await contents(store)
+            assert {**after, "inbound_events": ()} == {**before, "inbound_events": ()}
+
 
 async def _said(scene: Scene, channel: str = "1") -> str:
     """Let a turn run in a channel; return the session that it was in."""
@@ -168,3 +242,9 @@ async def _resume(scene: Scene, session_id: str, wanted: str) -> str:
 
 async def _current(scene: Scene, channel: str = "1") -> str | None:
     return await scene.store.read.session(scene.conversation(channel), "default", "echo")
+
+
+def _undo(turn: ops.TurnGrant, event_id: int) -> ops.Undo:
+    return ops.Undo(
+        session_id=turn.lease.session_id, event_id=event_id, namespaces=("transcript", "notes")
+    )

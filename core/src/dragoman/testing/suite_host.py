@@ -60,6 +60,7 @@ class QuietGateway:
     platforms: tuple[Any, ...] = ()
     mounts: tuple[Any, ...] = ()
     commands: tuple[tuple[str, str], ...] = (("stop", "Stop."), ("new", "Begin anew."))
+    command_names: frozenset[str] = frozenset({"stop", "new"})
     loop_lag: float = 0.0
 
     async def counts(self) -> dict[str, dict[str, int]]:

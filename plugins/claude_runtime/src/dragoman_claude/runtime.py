@@ -69,6 +69,7 @@ class ClaudeRuntime:
             journal=True,
             models=True,
             fenced=self._config.transcripts == "store",
+            history=(history.NAMESPACE,),
         )
 
     async def probe(self) -> Sequence[Finding]:

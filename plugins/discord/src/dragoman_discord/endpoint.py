@@ -56,6 +56,7 @@ class Endpoint:
             return
         body = await _body(receive)
         if body is None:
+            self._log.warning("a request was refused: its body is too large")
             await _answer(send, 413)
         elif not self._signed(dict(scope["headers"]), body):
             self._log.warning("a request without Discord's signature was refused")

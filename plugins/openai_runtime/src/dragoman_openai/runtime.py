@@ -86,6 +86,7 @@ class OpenAIRuntime:
             resume=ours,
             steer=ours,
             fenced=self._config.fenced,
+            history=(NAMESPACE, AGENT_NAMESPACE, MARKS) if self._config.fenced else (),
         )
 
     async def warm_up(self) -> None:

@@ -12,6 +12,7 @@ from dragoman import Secret
 
 OFFICIAL_SERVER: Final = "https://slack.com/api"
 _PERSON: Final = re.compile(r"(?:[TE][A-Z0-9]{2,20}:)?[UW][A-Z0-9]{2,20}")
+_SHARED: Final = "USLACKBOT"
 _CHANNEL: Final = re.compile(
     r"(?:[TE][A-Z0-9]{2,20}:)?[CDG][A-Z0-9]{2,20}(?::[0-9]+\.[0-9]+)?|[TE][A-Z0-9]{2,20}"
 )
@@ -159,6 +160,8 @@ class SlackConfig:
         """Return what is wrong with an id of an ``[access]`` list, without its ``slack:``."""
         if list_name == "channels":
             return _problem(native_id, _CHANNEL, "C0123ABCD", "channel")
+        if native_id.endswith(_SHARED):
+            return "this is Slack's own bot, which says what anybody in the workspace has set up"
         return _problem(native_id, _PERSON, "U0123ABCD", "person")
 
 

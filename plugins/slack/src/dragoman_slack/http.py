@@ -61,6 +61,7 @@ class EventsApp:
         with self._clock.move_on_after(SLOWEST):
             body = await _body(headers, receive)
         if body is None:
+            self._log.warning("a request was refused: its body is too large, or did not come")
             return 413, ""
         if not self._signed(headers, body):
             self._log.warning("a request without Slack's signature was refused")

@@ -90,7 +90,7 @@ class Receiver:
                 payload,
                 reader,
                 own=self._config.command,
-                known={name for name, _ in self._host.gateway.commands},
+                known=self._host.gateway.command_names,
                 now=self._host.clock.now(),
             )
         if kind == "interactive" and as_text(payload.get("type")) == "block_actions":

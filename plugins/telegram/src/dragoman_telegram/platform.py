@@ -75,7 +75,7 @@ class Telegram:
         polls = isinstance(self._source, Polling)
         patience = self._config.poll_timeout + self._config.poll_margin
         async with self._connector.open(patience if polls else ANSWER_TIMEOUT) as api:
-            commands = frozenset(name for name, _ in self._host.gateway.commands)
+            commands = self._host.gateway.command_names
             me = attrs.evolve(Account.from_result(await api.call("getMe")), commands=commands)
             self._host.alive()
             await self._host.bind_account(str(me.id))
