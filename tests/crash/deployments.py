@@ -16,9 +16,9 @@ from crash.conductor import Conductor
 from crash.judge import Judgement
 from crash.model import ModelRelay
 from crash.points import Point
-from crash.scene import Peer, Said, choices, conversation, errands, words
+from crash.scene import Peer, Said, choices, conversation, errands, past_sessions, words
 from crash.telegram import TelegramPeer
-from crash.wire import WirePeer
+from crash.wire import PatientPeer, WirePeer
 from peers.deployment import AGENT
 
 
@@ -103,6 +103,15 @@ runtime = "clerk"
 recovery = "{recovery}"
 """
 
+DIARY: Final = """
+[runtimes.diary]
+plugin = "crash:diary"
+
+[profiles.default]
+runtime = "diary"
+recovery = "retry"
+"""
+
 TOLD: Final = words("gil", 8)
 
 Open: TypeAlias = Callable[[Conductor], AbstractContextManager[Set]]
@@ -145,6 +154,12 @@ def _wire_and_maker(recovery: str) -> Open:
             yield Set(peer, wire_table(peer, certain=False) + MAKER.format(recovery=recovery))
 
     return opened
+
+
+@contextmanager
+def _wire_and_diary(conductor: Conductor) -> Iterator[Set]:
+    with PatientPeer(conductor, certain=True) as peer:
+        yield Set(peer, wire_table(peer, certain=True) + DIARY)
 
 
 def _telegram_and_echo(recovery: str) -> Open:
@@ -257,7 +272,15 @@ def deployments(backstage: Backstage) -> Sequence[Deployment]:
         )
         for name, make in (("discord", DiscordPeer), ("slack", SlackPeer))
     ]
-    return [*echoes, model, *chats]
+    sessions = Deployment(
+        name="sessions",
+        certain=True,
+        said=past_sessions("1"),
+        open=_wire_and_diary,
+        recovery="retry",
+        sites=("commit.Undo", "commit.Reset", "commit.Resume", "commit.Accept", "commit.Settle"),
+    )
+    return [*echoes, model, *chats, sessions]
 
 
 def bare_wire(recovery: str = "notify") -> Deployment:

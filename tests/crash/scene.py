@@ -7,6 +7,8 @@ from typing import Protocol
 
 import attrs
 
+from dragoman.flow.pastsessions import UNDONE
+
 
 @attrs.frozen
 class Said:
@@ -95,6 +97,23 @@ def choices(first: str, second: str, told: str) -> tuple[Said, ...]:
             f"copied {len(NOTES)} bytes {told}",
             f"copy-of-notes.txt: {NOTES.decode()}",
         ),
+    )
+
+
+def past_sessions(chat: str) -> tuple[Said, ...]:
+    """Return a conversation that takes back, says again, leaves and goes back; each is answered
+    before the next."""
+    return (
+        Said(chat, "ann", "1: ann"),
+        Said(chat, "bis", "2: ann . bis"),
+        Said(chat, "/undo", UNDONE),
+        Said(chat, "cyd", "4: ann . cyd"),
+        Said(chat, "/retry", "5: ann . cyd"),
+        Said(chat, "/new", "A new conversation begins."),
+        Said(chat, "dot", "7: dot"),
+        Said(chat, "/resume 1", "The conversation goes on with 1: `ann`."),
+        Said(chat, "/retry", "9: ann . cyd"),
+        Said(chat, "eve", "10: ann . cyd . eve"),
     )
 
 

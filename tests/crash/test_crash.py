@@ -16,6 +16,7 @@ pytestmark = [pytest.mark.proof, pytest.mark.alone, pytest.mark.timeout(900)]
         ("model", "retry"),
         ("discord", "retry"),
         ("slack", "retry"),
+        ("sessions", "retry"),
         ("approval", "retry"),
         ("compaction", "notify"),
         ("claude", "retry"),

@@ -154,3 +154,25 @@ class WirePeer:
         trace: TracebackType | None,
     ) -> None:
         self._server.end()
+
+
+class PatientPeer(WirePeer):
+    """A peer whose person says each thing when what was said before it is answered."""
+
+    def __init__(self, conductor: Conductor, *, certain: bool) -> None:
+        super().__init__(conductor, certain=certain)
+        self._owed: list[Said] = []
+        self._answer = ""
+
+    def say(self, said: Said) -> None:
+        """Let a person say something, when it is its turn."""
+        self._owed.append(said)
+
+    def waiting(self) -> int:
+        """Let the person say what they now can; return what is not said or not acknowledged."""
+        answered = not self._answer or any(self._answer in one.text for one in self.visible())
+        if self._owed and answered:
+            said = self._owed.pop(0)
+            self._answer = said.answer
+            super().say(said)
+        return len(self._owed) + super().waiting()
