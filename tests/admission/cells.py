@@ -170,7 +170,7 @@ async def outcomes(wire: Wire, ways: Sequence[Way] = WAYS) -> dict[Cell, Outcome
     cells, helper = cells_of(wire, ways), Cell(ways[0], DIRECT, "user", 0)
     wire.meet(helper)
     async with gateway(plugin, **manifest(wire, [*cells, helper])) as stage:
-        await wire.fake.reached(wire.connected)
+        await wire.fake.reached(wire.connected, 60)
         for cell in cells:
             if cell.way.before:
                 _prepare(wire, cell, helper)
@@ -219,7 +219,7 @@ async def settled(stage: Stage, wire: Wire, helper: Cell, reached: Reached) -> N
         heard = len(wire.public(helper)) > answered
         return left, heard, reached.answering, wire.idle()
 
-    await eventually(open_, ([0, 0, 0], True, 0, True), 30)
+    await eventually(open_, ([0, 0, 0], True, 0, True))
 
 
 def _prepare(wire: Wire, cell: Cell, helper: Cell) -> None:

@@ -12,7 +12,7 @@ from dragoman import Host, Secret
 from dragoman.manifest.model import ComponentTable
 from dragoman_discord.config import DiscordConfig
 from dragoman_discord.platform import open_discord
-from peers.discord_fake import DiscordFake, Interaction
+from peers.discord_fake import DiscordFake, Interaction, ManualClock
 
 COMMAND, MODAL = 2, 5
 VOICE: Final = 1 << 13
@@ -28,7 +28,9 @@ class DiscordWire:
         "deep_link": "Discord has none",
         "inline_query": "Discord has none; see autocomplete",
     }
-    fake: DiscordFake = attrs.field(factory=lambda: DiscordFake(heartbeat=0.5))
+    fake: DiscordFake = attrs.field(
+        factory=lambda: DiscordFake(clock=ManualClock(), heartbeat=5.0)  # none is ever too late
+    )
     guild: int = 0
     role: int = 0
     used: list[Interaction] = attrs.field(factory=list)

@@ -9,9 +9,9 @@ import pytest
 from peers.desk import desk, plain, until
 from peers.wires import ADA, BEN, WIRES
 
-pytestmark = pytest.mark.proof
+pytestmark = [pytest.mark.proof, pytest.mark.alone]
 
-ROOMS, ROUNDS = 20, 5
+ROOMS, ROUNDS = 10, 10
 COLUMNS = ("telegram-openai", "discord-openai", "slack-openai", "telegram-claude")
 OUTCOMES = {"act: approved by Ada.": 1, "act: denied by Ben.": 0}
 

@@ -75,6 +75,10 @@ manifest = 1
 
 {tables}
 {runtime}
+[limits]
+person_rate = 0
+conversation_rate = 0
+
 [profiles.default]
 runtime = "assistant"
 

@@ -87,7 +87,7 @@ class Wiring:
         async with anyio.create_task_group() as tasks:
             outbox = await self._outbox(tasks, moves)
             sinks = SinkFan(self.assembly.sinks, tasks, self.log)
-            runner = await self._runner(outbox, sinks, choosing)
+            runner = await self._runner(outbox, sinks, choosing, people)
             async with anyio.create_task_group() as running:
                 cards = Cards(self.store, self.clock, self.log, outbox)
                 turns = self._turns(running, runner, cards, moves)
@@ -122,7 +122,9 @@ class Wiring:
         }
         return Outbox(self.store, self.clock, self.log, exits, tasks, files, cosmetics, moves)
 
-    async def _runner(self, outbox: Outbox, sinks: SinkFan, choosing: Choosing) -> TurnRunner:
+    async def _runner(
+        self, outbox: Outbox, sinks: SinkFan, choosing: Choosing, people: People
+    ) -> TurnRunner:
         folder, largest = self.manifest.data_dir / "incoming", self.manifest.limits.file_size
         fetched = Fetched(folder, largest, self.store, outbox, self.hooks, self.clock)
         await fetched.sweep()
@@ -140,6 +142,7 @@ class Wiring:
             leases=self.leases,
             fetched=fetched,
             redact=self.redactor,
+            people=people,
             model=choosing.model,
         )
 

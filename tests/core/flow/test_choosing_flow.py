@@ -124,6 +124,16 @@ async def test_nobody_chooses_a_profile_that_would_not_answer_him():
         assert "From now on" in await answers(stage, "/profile fast", user="9")
 
 
+async def test_who_may_not_have_his_choice_any_more_is_answered_by_the_routes_own(tmp_path):
+    path, made = tmp_path / "store.db", manifest("fast")
+    async with gateway(**made, store=path) as stage:
+        await answers(stage, "/profile fast", user="7")
+    made = manifest("fast")
+    made["profiles"]["fast"] = attrs.evolve(made["profiles"]["fast"], allow=("operators",))
+    async with gateway(**made, store=path) as stage:
+        assert await answers(stage, "a", user="7") == "default -: a"
+
+
 async def test_a_choice_outlives_the_process_until_its_route_offers_it_no_more(tmp_path, caplog):
     path = tmp_path / "store.db"
     async with gateway(**manifest("fast", models=("big",)), store=path) as stage:

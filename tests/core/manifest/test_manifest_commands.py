@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -145,11 +145,12 @@ def test_a_check_imports_no_vendor_code_and_no_plugin_that_is_not_named(tmp_path
 @pytest.mark.proof
 @pytest.mark.alone
 def test_a_check_of_a_small_manifest_takes_less_than_350_ms(tmp_path: Path) -> None:
-    """The best of five: what the program costs, not what the machine does beside it."""
+    """The best of five, as processor time: what else the machine does is not its cost."""
     assert dragoman(tmp_path, "init").returncode == 0
-    durations = []
+    costs = []
     for _ in range(5):
-        begin = time.perf_counter()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         assert dragoman(tmp_path, "check").returncode == 0
-        durations.append(time.perf_counter() - begin)
-    assert min(durations) < 0.35
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        costs.append(after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime)
+    assert min(costs) < 0.35

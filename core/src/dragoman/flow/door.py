@@ -161,11 +161,19 @@ class Door:
         routed = self._router.choose(event)
         if routed is None:
             return None
-        routed = await self._choosing.routed(event, routed)
+        chosen = await self._choosing.routed(event, routed)
+        if chosen.name != routed.name and await self._answers(event, chosen):
+            routed = chosen
         platform = event.address.platform
         view = ConversationView(platform, self._kinds[platform], routed.name, routed.offered)
-        chosen = await self._hooks.profile(event, view)
-        return self._router.of_name(chosen, routed) if chosen else routed
+        name = await self._hooks.profile(event, view)
+        return self._router.of_name(name, routed) if name else routed
+
+    async def _answers(self, event: Inbound, chosen: Routed) -> bool:
+        """Whether a profile that was chosen counts: in direct messages not if it shuts out who did."""
+        if event.address.place is not Place.DM:
+            return True
+        return (await self._admission.decide(event, chosen)).allowed
 
     async def _spoken_to(self, stored: StoredEvent, routed: Routed) -> bool:
         event, profile = stored.inbound, routed.profile

@@ -21,6 +21,7 @@ from dragoman.flow.live import Live
 from dragoman.flow.modelcalls import ModelCalls
 from dragoman.flow.notices import notice_to
 from dragoman.flow.outcomes import Outcomes
+from dragoman.flow.people import People
 from dragoman.flow.running import Running
 from dragoman.flow.sinks import SinkFan
 from dragoman.flow.turnhost import FencedTurnHost, ScopedMemory, turn_input
@@ -30,7 +31,7 @@ from dragoman.flow.underway import Turn
 from dragoman.hookspecs import TurnEnded, TurnStarted
 from dragoman.logs import bound
 from dragoman.manifest.model import Limits, Profile
-from dragoman.messages import Address
+from dragoman.messages import Address, Place
 from dragoman.outbox.outbox import Outbox
 from dragoman.plugins.hooktable import HookTable
 from dragoman.protocols import Decision, MemoryStore, Reactions, Runtime, TurnInfo, TurnRequest
@@ -83,6 +84,7 @@ class TurnRunner:
     leases: Leases
     fetched: Fetched
     redact: Callable[[str], str]
+    people: People
     model: Callable[[Address, str], str]
     """What people chose for a place and a profile."""
     outcomes: Outcomes = attrs.field(init=False)
@@ -304,7 +306,17 @@ class TurnRunner:
         name = profile.memory if profile else None
         if name is None or name not in self.memories:
             return None
-        return ScopedMemory(self.memories[name], f"{grant.profile}/{grant.conversation_id}")
+        return ScopedMemory(self.memories[name], self._memory_scope(grant))
+
+    def _memory_scope(self, grant: TurnGrant) -> str:
+        """Return what a turn's notes belong to. What is said to one alone stays out of groups."""
+        wanted = self.profiles[grant.profile].memory_scope
+        event = grant.inputs[0].inbound
+        if wanted == "profile":
+            return f"{grant.profile}/profile"
+        if wanted == "person" and event.address.place is Place.DM and event.sender.id:
+            return f"{grant.profile}/person/{self.people.person(event)}"
+        return f"{grant.profile}/{grant.conversation_id}"
 
     async def _gather(self, turn: Turn) -> None:
         """Take in what is still coming, where a profile collects: whoever writes several messages

@@ -44,6 +44,14 @@ class Profile:
     memory: str | None = attrs.field(
         default=None, metadata=_help("id of a [memories.…] table; none by default")
     )
+    memory_scope: Literal["conversation", "person", "profile"] = attrs.field(
+        default="conversation",
+        metadata=_help(
+            "what shares what the agent remembers: one conversation; in direct messages one person, "
+            "over all conversations and linked accounts (person); or all that the profile answers "
+            "(profile)"
+        ),
+    )
     scope: ScopeRule = attrs.field(
         factory=ScopeRule, metadata=_help("what shares a session: channel, thread or user")
     )
