@@ -19,7 +19,7 @@ from dragoman.flow.commands import BUSY
 from dragoman.flow.pastsessions import ELSEWHERE, NOTHING, UNDONE
 from dragoman.manifest.model import Limits
 from dragoman.testing import ScriptedRuntime, StubPlugin, VirtualClock
-from stage import gateway, table
+from stage import can, gateway, table
 
 pytestmark = pytest.mark.anyio
 
@@ -201,3 +201,13 @@ async def test_a_retry_that_was_cut_off_takes_back_one_exchange(tmp_path):
         undone = await stage.rows("SELECT count(*) FROM agent_runs WHERE undone_by IS NOT NULL")
         assert undone == [(1,)]
         assert await stage.states("inbound_events") == ["answered"] * 3
+
+
+async def test_whoever_says_it_by_a_native_command_is_not_left_waiting():
+    """What waits for a word alone gets an empty one: the answer is for everybody."""
+    plugin = scripted(Agent())
+    plugin.platform().capabilities = can(answers=True)
+    async with gateway(plugin, clock=VirtualClock()) as stage:
+        await say(stage, "one")
+        assert await say(stage, "/retry", answerable=True) == "answer 2"
+        assert [text for _, text in stage.platform.answered] == [""]

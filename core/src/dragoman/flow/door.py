@@ -250,6 +250,7 @@ class Door:
             self._outbox.push([full])
             return None
         self._changes.told(event.address, accepted.session_id, noted or stored.id)
+        self._presses.answer(stored.inbound, "")  # of a command that goes on as a message
         if accepted.turn is not None:
             return None
         replace = routed.profile.busy == "interrupt"
