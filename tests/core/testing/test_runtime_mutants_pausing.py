@@ -43,7 +43,7 @@ class ShowsAnotherCall(MemoryRun):
         super().put(event)
 
 
-@MUTANTS.fails(ONCE[1])
+@MUTANTS.fails(ONCE[1], KEEPS)
 class SavesInItself(MemoryRun):
     def pause(self, lines, calls):
         paused = super().pause(lines, calls)
