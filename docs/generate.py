@@ -18,7 +18,16 @@ from dragoman import Capabilities, FileLimits, PlainDialect, Rate, Secret
 from dragoman.flow.registry import OWN
 from dragoman.hookspecs import Behaviour, Registration
 from dragoman.keys import ScopeRule
-from dragoman.manifest.model import Access, DeliveryRules, Limits, Manifest, Network, Profile, Route
+from dragoman.manifest.model import (
+    Access,
+    Budget,
+    DeliveryRules,
+    Limits,
+    Manifest,
+    Network,
+    Profile,
+    Route,
+)
 from dragoman.plugins.catalogue import Catalogue
 
 HERE = Path(__file__).parent
@@ -80,6 +89,7 @@ TABLES: tuple[tuple[str, type], ...] = (
     ("Top level", Manifest),
     ("`[profiles.<id>]`", Profile),
     ("`scope` of a profile", ScopeRule),
+    ("`budget` of a profile", Budget),
     ("`[[routes]]`", Route),
     ("`[access]`", Access),
     ("`[limits]`", Limits),

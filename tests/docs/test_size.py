@@ -4,7 +4,7 @@ import ast
 import io
 import tokenize
 
-REACHED = 18_500
+REACHED = 17_720
 """Lines of code. The aim is 9,000: a rise has its reason in docs/decisions/size-of-core.md."""
 
 

@@ -14,6 +14,7 @@ from dragoman.assembly import Assembly
 from dragoman.bell import answer
 from dragoman.clock import Clock
 from dragoman.flow.admission import Admission
+from dragoman.flow.budgets import Budgets
 from dragoman.flow.cards import Cards
 from dragoman.flow.changes import Changes
 from dragoman.flow.choices import Choices
@@ -84,10 +85,14 @@ class Wiring:
         router = Router.of(self.manifest, moves.names)
         choosing = Choosing(self.store, self.log, router, Choices(self.store, moves.names))
         await choosing.load()
+        budgets = Budgets(self.store, self.clock, self.manifest.profiles)
+        await budgets.load()
         async with anyio.create_task_group() as tasks:
             outbox = await self._outbox(tasks, moves)
             sinks = SinkFan(self.assembly.sinks, tasks, self.log)
-            runner = await self._runner(outbox, sinks, choosing, people)
+            runner = await self._runner(
+                outbox, sinks, choosing=choosing, people=people, budgets=budgets
+            )
             async with anyio.create_task_group() as running:
                 cards = Cards(self.store, self.clock, self.log, outbox)
                 turns = self._turns(running, runner, cards, moves)
@@ -99,6 +104,7 @@ class Wiring:
                     people=people,
                     decisions=decisions,
                     choosing=choosing,
+                    budgets=budgets,
                 )
                 await door.load()
                 await outbox.resume()
@@ -123,7 +129,13 @@ class Wiring:
         return Outbox(self.store, self.clock, self.log, exits, tasks, files, cosmetics, moves)
 
     async def _runner(
-        self, outbox: Outbox, sinks: SinkFan, choosing: Choosing, people: People
+        self,
+        outbox: Outbox,
+        sinks: SinkFan,
+        *,
+        choosing: Choosing,
+        people: People,
+        budgets: Budgets,
     ) -> TurnRunner:
         folder, largest = self.manifest.data_dir / "incoming", self.manifest.limits.file_size
         fetched = Fetched(folder, largest, self.store, outbox, self.hooks, self.clock)
@@ -143,6 +155,7 @@ class Wiring:
             fetched=fetched,
             redact=self.redactor,
             people=people,
+            budgets=budgets,
             model=choosing.model,
         )
 
@@ -195,6 +208,7 @@ class Wiring:
         people: People,
         decisions: Decisions,
         choosing: Choosing,
+        budgets: Budgets,
     ) -> Door:
         kinds, access, limits = self.manifest.kinds, self.manifest.access, self.manifest.limits
         pairing = Pairing(self.store, self.clock, people, outbox, access.pairing, limits.freshness)
@@ -223,6 +237,7 @@ class Wiring:
             pairing=pairing,
             choosing=choosing,
             moves=outbox.moves,
+            budgets=budgets,
             throttle=Throttle(self.clock, self.log, kinds, access, limits),
             changes=Changes(self.store, self.log, outbox, turns, outbox.moves),
         )

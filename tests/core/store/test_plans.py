@@ -242,7 +242,7 @@ async def test_turns_that_meet_a_queue_read_no_table_from_end_to_end():
 
 
 async def test_queries_read_no_table_from_end_to_end():
-    """what intake, turns, outbox and runtimes ask; `states` is for `doctor` alone, and `identities` is read once."""
+    """what intake, turns, outbox and runtimes ask; `states` is for `doctor` alone, and `identities` and `spent` are read once."""
     async with open_sqlite(None) as store:
         await history(store)
         scene = Scene(store, native_prefix="late ")
@@ -289,7 +289,7 @@ async def test_queries_read_no_table_from_end_to_end():
             "granted": store.read.granted("c", "default", "look"),
         }
         queries = {name for name in dir(store.read) if not name.startswith("_")}
-        assert queries == {*asked} - {"used alone"} | {"states", "identities"}
+        assert queries == {*asked} - {"used alone"} | {"states", "identities", "spent"}
         for name, query in asked.items():
             said = await statements_of(store, query)
             assert said, name

@@ -38,7 +38,13 @@ async def test_the_component_opens_and_closes_its_runtime(desk, host):
         host.task_group = tasks
         async with component.open(desk.config(), host) as runtime:
             assert runtime.capabilities == RuntimeCapabilities(
-                stream=True, journal=True, approve=True, resume=True, steer=True
+                stream=True,
+                journal=True,
+                approve=True,
+                resume=True,
+                steer=True,
+                models=True,
+                history=("openai", "openai.agent", "openai.continuation"),
             )
             client = runtime._models.main
             assert client.max_retries == 0

@@ -13,6 +13,7 @@ from dragoman.causes import describe
 from dragoman.clock import Clock
 from dragoman.components import CommandCall
 from dragoman.flow.admission import Admission
+from dragoman.flow.budgets import SPENT_NOTICE, Budgets
 from dragoman.flow.changes import NOT_ADDRESSED, Changes
 from dragoman.flow.choosing import Choosing
 from dragoman.flow.commands import Commands
@@ -85,6 +86,7 @@ class Door:
     _pairing: Pairing
     _choosing: Choosing
     _throttle: Throttle
+    _budgets: Budgets
 
     async def decide(self, stored: StoredEvent) -> None:
         """Settle an event, or put it into its session. Raises only what the store raises."""
@@ -221,6 +223,9 @@ class Door:
     async def _admit(
         self, stored: StoredEvent, event: Inbound, noted: int, routed: Routed, rule: str
     ) -> None:
+        if self._budgets.over(routed.name):
+            reason = f"the budget of profile {routed.name} is used up"
+            return await self.end(stored, EventState.REFUSED, reason, rule, SPENT_NOTICE)
         try:
             encoded = self._encode(stored.id, event, routed)
         except Exception as error:  # noqa: BLE001 - a runtime that is not usable stops nobody else

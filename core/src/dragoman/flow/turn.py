@@ -15,6 +15,7 @@ from dragoman.causes import describe, find, leaves
 from dragoman.clock import Clock
 from dragoman.errors import RuntimeFailed, StaleLease, StoreUnavailable
 from dragoman.flow.attached import Attached
+from dragoman.flow.budgets import Budgets
 from dragoman.flow.fetched import Fetched
 from dragoman.flow.leases import Leases
 from dragoman.flow.live import Live
@@ -64,6 +65,7 @@ COLLECT_LONGEST: Final = 10.0
 COLLECTED: Final = 100
 """Messages that are taken in at once while it waits."""
 
+_OVER: Final = "the profile's budget of the day is used up"
 WORKING_NOTICE: Final = "*(still working on this; it takes longer than usual)*"
 
 
@@ -85,6 +87,7 @@ class TurnRunner:
     fetched: Fetched
     redact: Callable[[str], str]
     people: People
+    budgets: Budgets
     model: Callable[[Address, str], str]
     """What people chose for a place and a profile."""
     outcomes: Outcomes = attrs.field(init=False)
@@ -122,6 +125,7 @@ class TurnRunner:
             raise
         finally:
             self._react(turn, on=False)
+            self.budgets.ended(turn.info)
             for feed in turn.feeds:
                 feed.close()
             self.hooks.observe(TurnEnded(turn.info, end))
@@ -232,6 +236,8 @@ class TurnRunner:
         failure: RunEnd | None = None
         if turn.info.profile not in self.profiles:
             return Failed(FailureKind.INTERNAL, "its profile is not part of the manifest any more")
+        if self.budgets.over(turn.info.profile):
+            return Failed(FailureKind.BUDGET, _OVER)
         try:
             with turn.running.scope, self.clock.move_on_after(self.limits.turn_timeout) as scope:
                 await self._gather(turn)
@@ -246,6 +252,8 @@ class TurnRunner:
             return Failed(FailureKind.INTERNAL, "the runtime paused and has asked nothing")
         if turn.answer.end is not None:
             return turn.answer.end
+        if self.budgets.over(turn.info.profile) and failure is None and not scope.cancel_called:
+            return Failed(FailureKind.BUDGET, _OVER)
         if scope.cancel_called:
             return Failed(FailureKind.TIMEOUT, f"after {self.limits.turn_timeout:g} s")
         return failure or Failed(FailureKind.INTERNAL, "the runtime ended without saying how")
@@ -271,11 +279,14 @@ class TurnRunner:
                     if turn.answer.end is not None:
                         turn.log.warning("turn %s: events after its end", turn.info.turn_id)
                         break
+                    if self.budgets.stops(turn.info, event):
+                        break
                     if isinstance(event, ApprovalRequested):
                         turn.asked.append(event)
                     if isinstance(event, InputConsumed):
                         await self._absorb(turn, event.event_ids)
                     turn.answer.feed(event)
+                    self.budgets.count(turn.info, turn.answer.usage)
                     for feed in turn.feeds:
                         feed.put(event)
                     turn.live.changed()

@@ -37,6 +37,25 @@ def _names_model(_: object, __: attrs.Attribute[str], value: str) -> None:
 
 
 @attrs.frozen(kw_only=True)
+class Budget:
+    """What a profile may use in a day, which begins at midnight UTC. What is not set has no end."""
+
+    tokens: int | None = attrs.field(
+        default=None, validator=optional(gt(0)), metadata=_help("tokens in a day, in and out")
+    )
+    cost: float | None = attrs.field(
+        default=None,
+        validator=optional(gt(0)),
+        metadata=_help("US dollars in a day, of runtimes that say what they cost"),
+    )
+
+    @property
+    def limits(self) -> bool:
+        """Whether there is an end at all."""
+        return self.tokens is not None or self.cost is not None
+
+
+@attrs.frozen(kw_only=True)
 class Profile:
     """Persona, runtime and rules of the conversations that are routed to it."""
 
@@ -119,6 +138,13 @@ class Profile:
         default=86400.0,
         validator=ge(1),
         metadata=_help("seconds after which a question that nobody answered counts as denied"),
+    )
+    budget: Budget = attrs.field(
+        factory=Budget,
+        metadata=_help(
+            "what may be used in a day: beyond it a running turn is stopped before its next step, "
+            "and messages are refused, visibly"
+        ),
     )
     trigger: Literal["addressed", "all", "off"] = attrs.field(
         default="addressed",

@@ -66,6 +66,20 @@ class Shelved(Past):
             for row in rows
         ]
 
+    async def spent(self, since: float) -> Sequence[tuple[str, int, float]]:
+        """Return the tokens and dollars of each profile, by turns that began since then (UTC,
+        seconds). All turns are looked at: it is asked once, at a start."""
+        rows = await self._query(
+            """
+            SELECT s.profile, sum(u.input_tokens + u.output_tokens), sum(coalesce(u.cost, 0.0))
+            FROM agent_runs AS r JOIN turn_usage AS u ON u.turn_id = r.id
+            JOIN platform_sessions AS s ON s.id = r.session_id
+            WHERE r.started_at >= ? GROUP BY s.profile
+            """,
+            (since,),
+        )
+        return [(row[0], row[1], row[2]) for row in rows]
+
     async def used(self, session_id: str, since: float = 0.0, *, all_: bool = False) -> Usage:
         """Return what a session used by turns that began since then (UTC, seconds).
 
