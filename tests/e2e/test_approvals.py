@@ -14,6 +14,8 @@ from peers.aimock import AiMock
 from peers.botapi import BotApi
 from peers.gateway import DRAGOMAN, Gateway
 
+pytestmark = pytest.mark.proof
+
 PEOPLE = {
     name: 700000001 + number
     for number, name in enumerate(

@@ -30,17 +30,8 @@ def contract_server() -> Iterator[ClaudeServer]:
         yield server
 
 
-class TestClaudeRuntime(ClaudeSuite):
-    """All of it, cut off at fewer places."""
-
-    at_once = 3
-    conversations = 2
-    cancelled_at = 5
-    moments = 3
-
-
 @pytest.mark.proof
-class TestClaudeRuntimeAtLength(ClaudeSuite):
+class TestClaudeRuntime(ClaudeSuite):
     """All of it, in the suite's own numbers; but for starts, each half a second of a core."""
 
     at_once = 5

@@ -9,6 +9,8 @@ from peers.aimock import AiMock
 from peers.botapi import BotApi
 from peers.gateway import Gateway
 
+pytestmark = pytest.mark.proof
+
 ANNA = 700000001
 
 AGENT = '''
