@@ -213,7 +213,7 @@ class Wiring:
         kinds, access, limits = self.manifest.kinds, self.manifest.access, self.manifest.limits
         pairing = Pairing(self.store, self.clock, people, outbox, access.pairing, limits.freshness)
         admission = Admission(people, access, kinds, self.hooks, outbox.moves.names)
-        own = Control(self.store, self.clock, turns, kinds).runs | decisions.runs | pairing.runs
+        own = Control(self.store, self.clock, turns, people).runs | decisions.runs | pairing.runs
         own |= (
             choosing.runs(admission)
             | PastSessions(self.store, self.clock, self.assembly.runtimes).runs
@@ -238,7 +238,7 @@ class Wiring:
             choosing=choosing,
             moves=outbox.moves,
             budgets=budgets,
-            throttle=Throttle(self.clock, self.log, kinds, access, limits),
+            throttle=Throttle(self.clock, self.log, people, access, limits),
             changes=Changes(self.store, self.log, outbox, turns, outbox.moves),
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import anyio
 import pytest
 
 from dragoman import Finished, TextBlock, ToolStarted, Usage
@@ -74,6 +75,27 @@ async def test_a_turn_is_stopped_before_its_next_step(budget: Any) -> None:
         assert await stage.rows("SELECT sum(input_tokens + output_tokens) FROM turn_usage") == [
             (120,)
         ]
+
+
+async def test_what_waited_behind_the_turn_that_used_it_up_begins_nothing() -> None:
+    """D14: it was let in while there was something left; its turn ends before its runtime runs."""
+    plugin, gate = StubPlugin(), anyio.Event()
+
+    async def slowly(request: Any, host: Any) -> Any:
+        await gate.wait()
+        yield TextBlock("1", "done")
+        yield tokens(100)
+        yield Finished()
+
+    plugin.runtimes["scripted"] = ScriptedRuntime(slowly)
+    async with gateway(plugin, profiles=profile(tokens=50)) as stage:
+        for text in ("one", "two"):
+            await stage.platform.say(text, channel="1", user="7")
+        await stage.until("inbound_events", ["adopted", "queued"])
+        gate.set()
+        await stage.until_final()
+        assert stage.platform.shown("1") == ["done", STOPPED]
+        assert len(stage.runtime.requests) == 1
 
 
 async def test_a_budget_is_one_profiles_and_one_days(tmp_path: Any) -> None:

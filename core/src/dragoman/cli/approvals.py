@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import getpass
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dragoman.cli.deciding import apply, operator
 from dragoman.cli.tracing import add_filters, add_manifest, add_output, answer, with_store
 from dragoman.states import ApprovalState
 
@@ -49,28 +49,23 @@ def _show(args: argparse.Namespace, trace: Trace) -> Sequence[Table]:
 
 def _decide(args: argparse.Namespace, manifest: Manifest, store: Path, _: Redactor) -> int:
     """Write the operator's word, and tell a gateway that runs."""
-    import anyio
-
-    from dragoman.bell import ring
-    from dragoman.store.guest import write
     from dragoman.store.operations import Decide
 
     approved = args.action == "approve"
     wish = Decide(
         approval_id=args.id,
         verdict=ApprovalState.APPROVED if approved else ApprovalState.DENIED,
-        by=f"operator:{getpass.getuser()}",
+        by=operator(),
         reason="" if approved else args.reason,
         always=approved and args.always,
         now=time.time(),
     )
-    decided = anyio.run(write, store, wish)
+    decided = apply(wish, manifest, store)
     if decided is None:
         print(f"there is no question {args.id}", file=sys.stderr)
         return 1
     if not decided.won:
         print(f"{args.id} is {decided.approval.verdict.value} already", file=sys.stderr)
         return 1
-    ring(manifest.data_dir)
     print(f"{args.id} {decided.approval.verdict.value}")
     return 0

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dragoman.cli.deciding import apply
 from dragoman.cli.tracing import add_manifest, answer, with_store
 
 if TYPE_CHECKING:
@@ -39,14 +40,11 @@ def _list(_: argparse.Namespace, trace: Trace) -> Sequence[Table]:
     return [trace.grants()]
 
 
-def _revoke(args: argparse.Namespace, _: Manifest, store: Path, __: Redactor) -> int:
-    import anyio
-
-    from dragoman.store.guest import write
+def _revoke(args: argparse.Namespace, manifest: Manifest, store: Path, _: Redactor) -> int:
     from dragoman.store.operations import Revoke
 
     wish = Revoke(conversation_id=args.conversation, profile=args.profile, tool=args.tool)
-    if not anyio.run(write, store, wish):
+    if not apply(wish, manifest, store):
         print("there is no such grant", file=sys.stderr)
         return 1
     print(f"{args.tool} asks again")

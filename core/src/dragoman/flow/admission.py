@@ -7,7 +7,7 @@ from typing import Final
 
 import attrs
 
-from dragoman.flow.people import People, identity_of, joined
+from dragoman.flow.people import People, joined
 from dragoman.flow.routing import Routed
 from dragoman.hookspecs import ConversationView, Verdict
 from dragoman.manifest.model import Access
@@ -59,13 +59,13 @@ class Admission:
         if said is not None and not said.allowed:
             return Admitted(False, said.reason)
         found = self._listed(event, kind) or _of_plugin(said)
-        if found.allowed and routed and not self._in_profile(event, kind, found.role, routed):
+        if found.allowed and routed and not self._in_profile(event, found.role, routed):
             return Admitted(False, f"not among those whom profile {name} allows")
         return found
 
     def _listed(self, event: Inbound, kind: str) -> Admitted | None:
         """Return what the first list says that names the sender or the channel."""
-        person = identity_of(kind, event.sender) if event.sender.id else ""
+        person = self._people.identity(event) if event.sender.id else ""
         if event.sender.bot:  # whatever else names it: nothing more than that it may talk
             return Admitted(True, "bots") if person in self._access.bots else None
         lists = (("owners", Role.OWNER), ("operators", Role.OPERATOR), ("users", Role.USER))
@@ -80,11 +80,11 @@ class Admission:
         listed = self._places(event, kind) & set(self._access.channels)
         return Admitted(True, "channels") if listed else None
 
-    def _in_profile(self, event: Inbound, kind: str, role: Role, routed: Routed) -> bool:
+    def _in_profile(self, event: Inbound, role: Role, routed: Routed) -> bool:
         """Whether a profile's own rule lets somebody in whom the deployment lets in."""
         named = set(routed.profile.allow)
         whose = {one for one in Role if f"{one.value}s" in named}
-        return any(map(role.includes, whose)) or identity_of(kind, event.sender) in named
+        return any(map(role.includes, whose)) or self._people.identity(event) in named
 
     def _places(self, event: Inbound, kind: str) -> set[str]:
         """Return all by which a list may name where something was said."""

@@ -70,9 +70,9 @@ class Budgets:
             budget.cost is not None and all_.cost >= budget.cost
         )
 
-    def count(self, info: TurnInfo, usage: Sequence[Usage]) -> None:
-        """Take note of what a running turn has used so far."""
-        if self._profiles[info.profile].budget.limits:
+    def count(self, info: TurnInfo, event: RunEvent, usage: Sequence[Usage]) -> None:
+        """Take note of what a running turn has used so far, where an event says so."""
+        if isinstance(event, Usage) and self._profiles[info.profile].budget.limits:
             self._running[info.turn_id] = (info.profile, Used.of(usage))
 
     def stops(self, info: TurnInfo, event: RunEvent) -> bool:

@@ -6,14 +6,13 @@ refuses what waits behind it; what is said after the stop is a new message.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC
 from typing import Final
 
 import attrs
 
 from dragoman.clock import Clock
-from dragoman.flow.people import identity_of
+from dragoman.flow.people import People
 from dragoman.flow.registry import Given, Run
 from dragoman.flow.turns import Turns
 from dragoman.render.questions import waiting_line
@@ -38,8 +37,7 @@ class Control:
     _store: Store
     _clock: Clock
     _turns: Turns
-    _kinds: Mapping[str, str]
-    """The kind of each platform instance."""
+    _people: People
 
     @property
     def runs(self) -> dict[str, Run]:
@@ -90,8 +88,7 @@ class Control:
 
     async def _whoami(self, given: Given) -> str:
         """Say by what the manifest names the one who asks; it is nobody else's business."""
-        sender, profile = given.event.sender, given.routed.name
-        identity = identity_of(self._kinds[given.event.address.platform], sender)
+        identity, profile = self._people.identity(given.event), given.routed.name
         return f"You are `{identity}`: {given.role.value}. Profile here: `{profile}`."
 
     async def _usage(self, given: Given) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from typing import Final, TypeAlias
 
 import attrs
 
 from dragoman.clock import Clock
 from dragoman.components import CommandCall
-from dragoman.flow.people import identity_of
+from dragoman.flow.people import People
 from dragoman.manifest.model import Access, Limits
 from dragoman.messages import Address, Inbound, Kind
 from dragoman.states import EventState
@@ -84,18 +84,17 @@ class Throttle:
 
     _clock: Clock
     _log: logging.Logger
-    _kinds: Mapping[str, str]
-    """The kind of each platform instance."""
+    _people: People
     _access: Access
     _limits: Limits
-    _people: Window = attrs.field(init=False)
+    _persons: Window = attrs.field(init=False)
     _conversations: Window = attrs.field(init=False)
     _bots: Window = attrs.field(init=False)
     _told: Window = attrs.field(init=False)
     _logged: Window = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._people = Window(self._limits.person_rate, MINUTE)
+        self._persons = Window(self._limits.person_rate, MINUTE)
         self._conversations = Window(self._limits.conversation_rate, MINUTE)
         self._bots = Window(self._limits.bot_messages, BOT_SECONDS)
         self._told = Window(1, MINUTE)
@@ -107,7 +106,7 @@ class Throttle:
         What a person says lets the bots of the channel speak again; a stop does not (`excess`).
         """
         if event.sender.bot:
-            listed = self._identity(event) in self._access.bots
+            listed = self._people.identity(event) in self._access.bots
             return not listed or event.kind is Kind.PRESS
         if event.kind is Kind.MESSAGE:
             for bot in self._access.bots:
@@ -125,10 +124,10 @@ class Throttle:
             if call.name == "stop":
                 self._hush(event.address, now)
             return None
-        person: _Key = (self._identity(event),) if event.sender.id else ()
+        person: _Key = (self._people.identity(event),) if event.sender.id else ()
         counted: list[tuple[Window, _Key]] = [(self._conversations, event.address.lane)]
         if person:  # posts of a channel have no author
-            counted.append((self._people, person))
+            counted.append((self._persons, person))
         if any(window.full(key, mark, now) for window, key in counted):
             return self._too_many(stored, person or event.address.lane, mark, now)
         for window, key in counted:
@@ -150,7 +149,7 @@ class Throttle:
         return Excess(EventState.REFUSED, TOO_MANY, "" if silent else TOO_MANY_NOTICE)
 
     def _of_bot(self, stored: StoredEvent, mark: Hashable, now: float) -> Excess | None:
-        key = _by(self._identity(stored.inbound), stored.inbound.address)
+        key = _by(self._people.identity(stored.inbound), stored.inbound.address)
         if not self._bots.full(key, mark, now):
             self._bots.add(key, mark, now)
             return None
@@ -163,9 +162,6 @@ class Throttle:
                 extra=_ids(stored),
             )
         return Excess(EventState.IGNORED, BOT_TOO_MANY)
-
-    def _identity(self, event: Inbound) -> str:
-        return identity_of(self._kinds[event.address.platform], event.sender)
 
 
 def _by(bot: str, address: Address) -> _Key:

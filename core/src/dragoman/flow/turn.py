@@ -286,7 +286,7 @@ class TurnRunner:
                     if isinstance(event, InputConsumed):
                         await self._absorb(turn, event.event_ids)
                     turn.answer.feed(event)
-                    self.budgets.count(turn.info, turn.answer.usage)
+                    self.budgets.count(turn.info, event, turn.answer.usage)
                     for feed in turn.feeds:
                         feed.put(event)
                     turn.live.changed()
